@@ -1,0 +1,91 @@
+// The frame: the one form in which a record lies in the journal and in its file (FORMAT.md, "Frame").
+//
+// A plaintext header of fixed size, then a body. The header can be checked, ordered and counted without opening
+// anything; the body of a `put` or a `note` is sealed with XChaCha20-Poly1305-IETF under a data key, with the header as
+// associated data. The body of a `done` is plain and carries a keyed MAC.
+//
+// Pure: no file, clock or log. Threads: any.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "crypto/bytes.h"
+#include "crypto/digest.h"
+#include "crypto/secret.h"
+
+namespace holdfast {
+
+inline constexpr std::size_t kFrameHeaderSize = 144;
+inline constexpr std::size_t kFrameTagSize = 16;  // what sealing adds to a body
+inline constexpr std::uint32_t kMaxFrameBody = 256u << 20;
+
+enum class FrameKind : std::uint8_t {
+  put = 1,   // a record
+  done = 2,  // spool sequences that were settled
+  note = 3,  // why a record was set aside; stands behind the record's frame in a quarantine file
+};
+
+struct FrameHeader {
+  FrameKind kind = FrameKind::put;
+  bool clock_trusted = false;        // flag bit 0: the wall clock was synchronised when the record was accepted
+  bool body_elsewhere = false;       // flag bit 1: `put` only, the body is in a record file written before; body_size is 0
+  std::uint32_t body_size = 0;       // as stored, tag included
+  std::uint32_t data_key_id = 0;     // 0 for done
+  std::uint64_t sequence = 0;        // spool sequence
+  std::int64_t accepted_wall_ns = 0; // since 1970, by the wall clock
+  std::uint64_t accepted_mono_ns = 0;// since boot
+  std::uint32_t boot = 0;            // the spool's own count of its lives
+  std::uint32_t route = 0;
+  std::uint8_t priority = 0;
+  RecordId id;
+  ContentDigest content;             // for done: the MAC of the body
+  std::array<std::uint8_t, 24> nonce{};
+  std::uint32_t body_crc = 0;
+};
+
+// Why bytes are not a frame of ours. Each is a line of FORMAT.md's reject list.
+enum class Reject : std::uint8_t {
+  short_header, bad_magic, unknown_version, unknown_kind, unknown_flags, reserved_not_zero, bad_priority, bad_size,
+  bad_header_mac, short_body, trailing_bytes, bad_crc, bad_body_mac, wrong_data_key, bad_seal,
+};
+const char* reject_text(Reject reject);
+
+// A value or the reason why there is none.
+template <typename T>
+class Parsed {
+ public:
+  Parsed(T value) : value_(std::move(value)) {}
+  Parsed(Reject reject) : reject_(reject) {}
+  explicit operator bool() const { return value_.has_value(); }
+  T& operator*() { return *value_; }
+  const T& operator*() const { return *value_; }
+  T* operator->() { return &*value_; }
+  const T* operator->() const { return &*value_; }
+  Reject reject() const { return reject_; }
+
+ private:
+  std::optional<T> value_;
+  Reject reject_ = Reject::short_header;
+};
+
+// Appends a sealed frame to `out`. Kind put or note; body_size, nonce and crc of `header` are set here and returned in it.
+void seal_frame(FrameHeader& header, ByteView body, const SecretKey& data_key, const Namer& namer, Bytes& out);
+
+// Appends a frame that is only a header (body_elsewhere).
+void write_reference_frame(FrameHeader& header, const Namer& namer, Bytes& out);
+
+// Appends a done frame; `content` is set to the body's MAC.
+void write_done_frame(FrameHeader& header, ByteView body, const Namer& namer, Bytes& out);
+
+// Checks everything about the header that needs no body, the keyed MAC included.
+Parsed<FrameHeader> read_header(ByteView bytes, const Namer& namer);
+
+// The stored body of a frame whose header was read from the same bytes; checks its length (`bytes` may go on) and its CRC,
+// and for a done frame its MAC.
+Parsed<ByteView> read_body(const FrameHeader& header, ByteView bytes, const Namer& namer);
+
+// Opens a sealed body. `bytes` begins with the header that `header` was read from.
+Parsed<Bytes> open_frame(const FrameHeader& header, ByteView bytes, const SecretKey& data_key, const Namer& namer);
+
+}  // namespace holdfast
