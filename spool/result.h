@@ -1,0 +1,90 @@
+// Failures as values. A Result that is not looked at does not compile.
+//
+// The kind of an Error says what the caller does about it, the text what was tried, on what, and why not. Texts name
+// files and configuration, never a subject, key, payload or a peer's words (I7).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include "spool/check.h"
+
+namespace holdfast {
+
+enum class ErrorKind : std::uint8_t {
+  full,         // no room now: pause the intake, go on settling
+  io,           // the disk can no longer be believed: leave, restart, recover (exit 75)
+  corrupt,      // the bytes are not what we wrote: set them aside
+  unavailable,  // not now: back off and try again
+  invalid,      // never: refuse
+  not_found,    // is not there: decide
+  exists,       // is there already: decide
+};
+const char* error_kind_text(ErrorKind kind);
+
+struct [[nodiscard]] Error {
+  ErrorKind kind;
+  std::string text;
+};
+
+// "prefix: text", same kind: for saying what it was part of.
+Error within(std::string prefix, Error error);
+
+template <typename T = void>
+class [[nodiscard]] Result {
+ public:
+  Result(T value) : state_(std::move(value)) {}
+  Result(Error error) : state_(std::move(error)) {}
+
+  bool ok() const { return std::holds_alternative<T>(state_); }
+  explicit operator bool() const { return ok(); }
+  T& operator*() & {
+    CHECK(ok());
+    return std::get<T>(state_);
+  }
+  const T& operator*() const& {
+    CHECK(ok());
+    return std::get<T>(state_);
+  }
+  T&& operator*() && {
+    CHECK(ok());
+    return std::get<T>(std::move(state_));
+  }
+  T* operator->() { return &**this; }
+  const T* operator->() const { return &**this; }
+  const Error& error() const {
+    CHECK(!ok());
+    return std::get<Error>(state_);
+  }
+
+ private:
+  std::variant<T, Error> state_;
+};
+
+template <>
+class [[nodiscard]] Result<void> {
+ public:
+  Result() = default;
+  Result(Error error) : error_(std::move(error)) {}
+
+  bool ok() const { return !error_.has_value(); }
+  explicit operator bool() const { return ok(); }
+  const Error& error() const {
+    CHECK(!ok());
+    return *error_;
+  }
+
+ private:
+  std::optional<Error> error_;
+};
+
+// Leave early with the error of an expression that yields a Result<void>.
+#define HOLDFAST_TRY(expression) \
+  do {                                                              \
+    if (auto try_result_ = (expression); !try_result_.ok()) return try_result_.error(); \
+  } while (false)
+
+}  // namespace holdfast
