@@ -1,0 +1,63 @@
+// The ledger: remembers identities after the journal segment that committed them is gone, so that a redelivery is recognised.
+// It only answers whether an arriving identity was seen; it never decides that a record has left.
+//
+// Two kinds of memory: positions in a stream, packed one row a run of neighbours (8 to 12 bytes each, kept until the stream can no
+// longer redeliver them), and ids, in sorted runs with a filter in memory (16 bytes on disk, about 2 in memory, kept for the window).
+// A fresh message is told apart without touching the disk.
+//
+// Written only inside Index::apply, in its transaction. Threads: as Index.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "crypto/digest.h"
+#include "spool/clock.h"
+#include "spool/database.h"
+#include "spool/identity.h"
+
+namespace holdfast {
+
+struct LedgerEntry {
+  RecordId id;
+  std::optional<StreamPosition> position;  // set: remembered by position; else by id
+  ContentDigest content;
+};
+
+// What is remembered of an identity: the first 4 bytes of its content digest.
+struct Seen {
+  std::array<std::uint8_t, 4> content{};
+};
+
+class Ledger {
+ public:
+  // Makes its tables when they are not there, and loads the filters.
+  static Result<std::unique_ptr<Ledger>> open(Database& database);
+  ~Ledger();
+
+  // `now` is running time: monotonic time summed over lives. Idempotent: an entry remembered twice is one.
+  Result<void> remember(std::span<const LedgerEntry> entries, Nanoseconds now);
+  // False without touching the disk for nearly every fresh identity; may say true for one.
+  bool maybe_seen(const RecordId& id, const std::optional<StreamPosition>& position) const;
+  Result<std::optional<Seen>> find(const RecordId& id, const std::optional<StreamPosition>& position);
+
+  // Forgets ids older than `window`, and the oldest above `max_ids`; a bounded piece of work a call. True: there is more.
+  Result<bool> prune(Nanoseconds now, Nanoseconds window, std::uint64_t max_ids);
+  // Positions of this stream below `floor` can not be redelivered any more.
+  Result<void> prune_positions(std::uint64_t stream_tag, std::uint64_t floor);
+
+  // The timestamp remembered for a position, and the greatest position known at or below `sequence`: how a source finds out that
+  // its stream went back.
+  Result<std::optional<StreamPosition>> last_position(std::uint64_t stream_tag, std::uint64_t at_or_below);
+  std::uint64_t ids() const;
+
+ private:
+  struct Parts;
+  explicit Ledger(std::unique_ptr<Parts> parts);
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace holdfast

@@ -1,0 +1,16 @@
+// Subjects and patterns as NATS has them: tokens between dots, `*` for one token, a last `>` for one or more.
+#pragma once
+
+#include <string_view>
+
+namespace holdfast {
+
+// No empty token, no white space or control character; wildcards only where `pattern` allows them.
+bool valid_subject(std::string_view subject);
+bool valid_pattern(std::string_view pattern);
+
+bool subject_matches(std::string_view pattern, std::string_view subject);
+// Some subject matches both.
+bool patterns_overlap(std::string_view a, std::string_view b);
+
+}  // namespace holdfast
