@@ -1,0 +1,55 @@
+// The target seam: one upstream destination.
+//
+// deliver() carries a window of records away and says what became of each. It does not sleep, retry or give up: that is the
+// forwarder's. A value gives each record's fate, in the order given; an error (`unavailable`) says that nothing is known of any: all
+// are delivered again under the same keys, and the failure counts against the target, not the records.
+//
+// What a `delivered` outcome promises: the upstream has confirmed that record itself, durably by its own rules.
+//
+// Threads: one thread at a time calls deliver and probe; interrupt() may come from any, at any time, and makes a call in progress
+// return soon.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "spool/spool.h"
+
+namespace holdfast {
+
+enum class OutcomeKind : std::uint8_t {
+  delivered,
+  duplicate,    // the target had it already
+  retry,        // not now; the record and the target are well (5xx, 429, 409 in progress)
+  hold_lane,    // what refuses may lie with this subject (no stream, 404): its lane waits, others go on
+  hold_target,  // what refuses cannot depend on the record (credentials, redirect, clock skew): all wait
+  rejected,     // the record itself will never be taken (400, too large); quarantined once the target has proved it accepts others
+};
+
+struct Outcome {
+  OutcomeKind kind = OutcomeKind::delivered;
+  Reason reason = Reason::none;            // rejected
+  const char* state = "";                  // retry and holds: a fixed code of ours for status ("no_stream"), never a peer's words
+  std::optional<Nanoseconds> not_before;   // retry: from now, as the target asked
+  std::string words;                       // rejected: the target's own, kept sealed beside the record
+};
+
+// A record on its way, with what every target adds to it.
+struct Delivery {
+  const DueRecord* record = nullptr;
+  std::string wire_key;
+};
+
+class Target {
+ public:
+  virtual ~Target() = default;
+  virtual Result<std::vector<Outcome>> deliver(std::span<const Delivery> window) = 0;
+  // A cheap attempt to find out whether a failing target is back. The default of a target without one: ok.
+  virtual Result<void> probe() { return {}; }
+  virtual void interrupt() {}
+};
+
+}  // namespace holdfast
