@@ -4,6 +4,7 @@
 // zeros, and the caller asks done() once, at the end. So a parser is a straight list of fields.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -45,8 +46,10 @@ class ByteWriter {
   }
 
  private:
-  void little_endian(std::uint64_t v, int width) {
-    for (int i = 0; i < width; ++i) out_.push_back(static_cast<std::uint8_t>(v >> (8 * i)));
+  void little_endian(std::uint64_t v, std::size_t width) {
+    std::array<std::uint8_t, 8> field;
+    for (std::size_t i = 0; i < field.size(); ++i) field[i] = static_cast<std::uint8_t>(v >> (8 * i));
+    raw(ByteView(field).first(width));
   }
   Bytes& out_;
 };

@@ -7,8 +7,10 @@
 // Pure: no file, clock or log. Threads: any.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
+#include <utility>
 
 #include "crypto/bytes.h"
 #include "crypto/digest.h"
@@ -28,32 +30,45 @@ enum class FrameKind : std::uint8_t {
 
 struct FrameHeader {
   FrameKind kind = FrameKind::put;
-  bool clock_trusted = false;        // flag bit 0: the wall clock was synchronised when the record was accepted
-  bool body_elsewhere = false;       // flag bit 1: `put` only, the body is in a record file written before; body_size is 0
-  std::uint32_t body_size = 0;       // as stored, tag included
-  std::uint32_t data_key_id = 0;     // 0 for done
-  std::uint64_t sequence = 0;        // spool sequence
-  std::int64_t accepted_wall_ns = 0; // since 1970, by the wall clock
-  std::uint64_t accepted_mono_ns = 0;// since boot
-  std::uint32_t boot = 0;            // the spool's own count of its lives
+  bool clock_trusted = false;     // flag bit 0: the wall clock was synchronised when the record was accepted
+  bool body_elsewhere = false;    // flag bit 1: `put` only, the body is in a record file written before; body_size is 0
+  std::uint32_t body_size = 0;    // as stored, tag included
+  std::uint32_t data_key_id = 0;  // 0 for done
+  std::uint64_t sequence = 0;     // spool sequence
+  std::int64_t accepted_wall_ns = 0;   // since 1970, by the wall clock
+  std::uint64_t accepted_mono_ns = 0;  // since boot
+  std::uint32_t boot = 0;              // the spool's own count of its lives
   std::uint32_t route = 0;
   std::uint8_t priority = 0;
   RecordId id;
-  ContentDigest content;             // for done: the MAC of the body
+  ContentDigest content;  // for done: the MAC of the body
   std::array<std::uint8_t, 24> nonce{};
   std::uint32_t body_crc = 0;
 };
 
 // Why bytes are not a frame of ours. Each is a line of FORMAT.md's reject list.
 enum class Reject : std::uint8_t {
-  short_header, bad_magic, unknown_version, unknown_kind, unknown_flags, reserved_not_zero, bad_priority, bad_size,
-  bad_header_mac, short_body, trailing_bytes, bad_crc, bad_body_mac, wrong_data_key, bad_seal,
+  short_header,
+  bad_magic,
+  unknown_version,
+  unknown_kind,
+  unknown_flags,
+  reserved_not_zero,
+  bad_priority,
+  bad_size,
+  bad_header_mac,
+  short_body,
+  trailing_bytes,
+  bad_crc,
+  bad_body_mac,
+  wrong_data_key,
+  bad_seal,
 };
 const char* reject_text(Reject reject);
 
 // A value or the reason why there is none.
 template <typename T>
-class Parsed {
+class [[nodiscard]] Parsed {
  public:
   Parsed(T value) : value_(std::move(value)) {}
   Parsed(Reject reject) : reject_(reject) {}
@@ -69,7 +84,8 @@ class Parsed {
   Reject reject_ = Reject::short_header;
 };
 
-// Appends a sealed frame to `out`. Kind put or note; body_size, nonce and crc of `header` are set here and returned in it.
+// Appends a sealed frame to `out`. Kind put or note; body_size, nonce and crc of `header` are set here and returned in
+// it.
 void seal_frame(FrameHeader& header, ByteView body, const SecretKey& data_key, const Namer& namer, Bytes& out);
 
 // Appends a frame that is only a header (body_elsewhere).
@@ -81,8 +97,8 @@ void write_done_frame(FrameHeader& header, ByteView body, const Namer& namer, By
 // Checks everything about the header that needs no body, the keyed MAC included.
 Parsed<FrameHeader> read_header(ByteView bytes, const Namer& namer);
 
-// The stored body of a frame whose header was read from the same bytes; checks its length (`bytes` may go on) and its CRC,
-// and for a done frame its MAC.
+// The stored body of a frame whose header was read from the same bytes; checks its length (`bytes` may go on) and its
+// CRC, and for a done frame its MAC.
 Parsed<ByteView> read_body(const FrameHeader& header, ByteView bytes, const Namer& namer);
 
 // Opens a sealed body. `bytes` begins with the header that `header` was read from.

@@ -20,9 +20,10 @@ enum class WrappedKind : std::uint8_t { naming_key = 1, data_key = 2 };
 struct KeySlot {
   RecipientKind recipient = RecipientKind::symmetric;
   WrappedKind holds = WrappedKind::data_key;
-  std::uint32_t key_id = 0;                  // number of the data key; 0 for the naming key
-  std::array<std::uint8_t, 8> recipient_id{};// who can open it: SecretKey::id() as bytes, or a digest of the public key
-  Bytes wrapped;                             // nonce + ciphertext, or a sealed box
+  std::uint32_t key_id = 0;  // number of the data key; 0 for the naming key
+  std::array<std::uint8_t, 8>
+      recipient_id{};  // who can open it: SecretKey::id() as bytes, or a digest of the public key
+  Bytes wrapped;       // nonce + ciphertext, or a sealed box
 };
 
 KeySlot wrap_for_key(const SecretKey& key, WrappedKind holds, std::uint32_t key_id, const SecretKey& recipient);
@@ -37,8 +38,8 @@ void write_slot(const KeySlot& slot, Bytes& out);
 // Nothing when the bytes are not a slot that this version knows.
 std::optional<KeySlot> read_slot(ByteReader& in);
 
-// The content of a key file: one line, "holdfast-key-1:" and 64 hex digits. Parsing takes just that, with or without the
-// newline.
+// The content of a key file: one line, "holdfast-key-1:" and 64 hex digits. Parsing takes just that, with or without
+// the newline.
 std::optional<SecretKey> parse_key_file(std::string_view text);
 // Into a buffer that the caller wipes.
 void render_key_file(const SecretKey& key, Bytes& out);

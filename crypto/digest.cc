@@ -1,0 +1,80 @@
+#include "crypto/digest.h"
+
+#include <sodium.h>
+
+#include <initializer_list>
+
+namespace holdfast {
+namespace {
+
+// Keyed BLAKE2b with an output of `kSize` bytes over the parts as one string.
+template <std::size_t kSize>
+std::array<std::uint8_t, kSize> keyed(const SecretKey& key, std::initializer_list<ByteView> parts) {
+  static_assert(kSize >= crypto_generichash_BYTES_MIN && kSize <= crypto_generichash_BYTES_MAX);
+  std::array<std::uint8_t, kSize> digest;
+  crypto_generichash_state state;
+  crypto_generichash_init(&state, key.bytes().data(), SecretKey::kSize, kSize);
+  for (ByteView part : parts) crypto_generichash_update(&state, part.data(), part.size());
+  crypto_generichash_final(&state, digest.data(), kSize);
+  return digest;
+}
+
+}  // namespace
+
+std::string RecordId::hex() const {
+  return to_hex(bytes);
+}
+std::string RecordId::short_hex() const {
+  return to_hex(ByteView(bytes).first(8));
+}
+
+bool same_mac(const Mac& a, const Mac& b) {
+  return sodium_memcmp(a.bytes.data(), b.bytes.data(), a.bytes.size()) == 0;
+}
+
+Namer::Namer(const SecretKey& naming_key)
+    : id_key_(naming_key.derive("holdfast/1 record id")),
+      content_key_(naming_key.derive("holdfast/1 content")),
+      stream_key_(naming_key.derive("holdfast/1 stream tag")),
+      header_key_(naming_key.derive("holdfast/1 frame header")),
+      body_key_(naming_key.derive("holdfast/1 done body")),
+      batch_key_(naming_key.derive("holdfast/1 batch header")),
+      manifest_key_(naming_key.derive("holdfast/1 manifest")) {}
+
+RecordId Namer::record_id(std::string_view canonical_key) const {
+  return {keyed<32>(id_key_, {as_bytes(canonical_key)})};
+}
+
+ContentDigest Namer::content_digest(const RecordId& id, std::string_view subject, ByteView payload) const {
+  // With the subject's length in front, no byte can move between subject and payload unseen.
+  std::array<std::uint8_t, 36> head;
+  std::memcpy(head.data(), id.bytes.data(), id.bytes.size());
+  for (std::size_t i = 0; i < 4; ++i) head[32 + i] = static_cast<std::uint8_t>(subject.size() >> (8 * i));
+  return {keyed<16>(content_key_, {head, as_bytes(subject), payload})};
+}
+
+std::uint64_t Namer::stream_tag(std::string_view site_and_stream) const {
+  std::array<std::uint8_t, 32> digest = keyed<32>(stream_key_, {as_bytes(site_and_stream)});
+  return ByteReader(digest).u64();
+}
+
+Mac Namer::header_mac(ByteView header) const {
+  return {keyed<16>(header_key_, {header})};
+}
+Mac Namer::body_mac(ByteView done_body) const {
+  return {keyed<16>(body_key_, {done_body})};
+}
+Mac Namer::batch_mac(ByteView header) const {
+  return {keyed<16>(batch_key_, {header})};
+}
+Mac Namer::manifest_mac(ByteView manifest) const {
+  return {keyed<16>(manifest_key_, {manifest})};
+}
+
+std::array<std::uint8_t, 32> sha256(ByteView bytes) {
+  std::array<std::uint8_t, 32> digest;
+  crypto_hash_sha256(digest.data(), bytes.data(), bytes.size());
+  return digest;
+}
+
+}  // namespace holdfast
