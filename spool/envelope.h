@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "crypto/bytes.h"
@@ -44,7 +45,7 @@ struct RecordBody {
   bool operator==(const RecordBody&) const = default;
 };
 
-// Appends. `encoded_size` says beforehand how many bytes.
+// Appends. `encoded_size` says beforehand how many bytes: at most 4 GiB - 1 (the caller has refused larger ones as too_large).
 void encode_body(const std::string& key, const Envelope& envelope, Bytes& out);
 std::size_t encoded_size(const std::string& key, const Envelope& envelope);
 // Nothing when the bytes are not exactly one body of a version that is known.
@@ -52,5 +53,11 @@ std::optional<RecordBody> decode_body(ByteView bytes);
 
 // The first header whose name equals `name` without regard to case; nothing when there is none.
 std::optional<std::string_view> find_header(const Envelope& envelope, std::string_view name);
+// Equal without regard to the case of ASCII letters.
+bool same_header_name(std::string_view a, std::string_view b);
+
+// Sets payload_omitted and original_size from what came: the first Nats-Msg-Size header, decimal digits and nothing else,
+// and an empty payload. A source calls it once, when headers and payload are in.
+void note_omitted_payload(Envelope& envelope);
 
 }  // namespace holdfast
