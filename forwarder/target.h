@@ -1,8 +1,9 @@
 // The target seam: one upstream destination.
 //
-// deliver() carries a window of records away and says what became of each. It does not sleep, retry or give up: that is the
-// forwarder's. A value gives each record's fate, in the order given; an error (`unavailable`) says that nothing is known of any: all
-// are delivered again under the same keys, and the failure counts against the target, not the records.
+// deliver() carries a window of records away and reports each record's fate as soon as it is known, one by one. It does not sleep,
+// retry or give up: that is the forwarder's. When it returns ok every record was reported. An error (`unavailable`) says that
+// nothing is known of those not reported: they are delivered again under the same keys, and the failure counts against the
+// target, not the records.
 //
 // What a `delivered` outcome promises: the upstream has confirmed that record itself, durably by its own rules.
 //
@@ -11,10 +12,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "spool/spool.h"
 
@@ -43,10 +44,13 @@ struct Delivery {
   std::string wire_key;
 };
 
+// Called once for a record of the window, by its place in it; from the thread that called deliver.
+using Report = std::function<void(std::size_t place, Outcome outcome)>;
+
 class Target {
  public:
   virtual ~Target() = default;
-  virtual Result<std::vector<Outcome>> deliver(std::span<const Delivery> window) = 0;
+  virtual Result<void> deliver(std::span<const Delivery> window, const Report& report) = 0;
   // A cheap attempt to find out whether a failing target is back. The default of a target without one: ok.
   virtual Result<void> probe() { return {}; }
   virtual void interrupt() {}
