@@ -4,9 +4,11 @@
 // zeros, and the caller asks done() once, at the end. So a parser is a straight list of fields.
 #pragma once
 
-#include <array>
+#include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <span>
 #include <string>
@@ -28,28 +30,46 @@ inline std::string_view as_text(ByteView bytes) {
 // Lower-case hexadecimal, two digits a byte.
 std::string to_hex(ByteView bytes);
 
+// One little-endian number at a place that is known to be there: for layouts of fixed size.
+template <typename T>
+void store_le(std::uint8_t* to, T value) {
+  std::memcpy(to, &value, sizeof value);
+  if constexpr (std::endian::native == std::endian::big) std::reverse(to, to + sizeof value);
+}
+template <typename T>
+T load_le(const std::uint8_t* from) {
+  std::uint8_t field[sizeof(T)];
+  std::memcpy(field, from, sizeof field);
+  if constexpr (std::endian::native == std::endian::big) std::reverse(field, field + sizeof field);
+  T value;
+  std::memcpy(&value, field, sizeof field);
+  return value;
+}
+
 // Appends little-endian fields to a buffer that the caller owns.
 class ByteWriter {
  public:
   explicit ByteWriter(Bytes& out) : out_(out) {}
 
   void u8(std::uint8_t v) { out_.push_back(v); }
-  void u16(std::uint16_t v) { little_endian(v, 2); }
-  void u32(std::uint32_t v) { little_endian(v, 4); }
-  void u64(std::uint64_t v) { little_endian(v, 8); }
+  void u16(std::uint16_t v) { number(v); }
+  void u32(std::uint32_t v) { number(v); }
+  void u64(std::uint64_t v) { number(v); }
   void raw(ByteView bytes) { out_.insert(out_.end(), bytes.begin(), bytes.end()); }
   void zeros(std::size_t count) { out_.resize(out_.size() + count); }
-  // u32 length, then the bytes.
+  // u32 length, then the bytes. A length that u32 cannot say is a bug.
   void prefixed(ByteView bytes) {
+    if (bytes.size() > UINT32_MAX) std::abort();
     u32(static_cast<std::uint32_t>(bytes.size()));
     raw(bytes);
   }
 
  private:
-  void little_endian(std::uint64_t v, std::size_t width) {
-    std::array<std::uint8_t, 8> field;
-    for (std::size_t i = 0; i < field.size(); ++i) field[i] = static_cast<std::uint8_t>(v >> (8 * i));
-    raw(ByteView(field).first(width));
+  template <typename T>
+  void number(T v) {
+    std::uint8_t field[sizeof v];
+    store_le(field, v);
+    raw(field);
   }
   Bytes& out_;
 };
@@ -59,10 +79,10 @@ class ByteReader {
  public:
   explicit ByteReader(ByteView in) : in_(in) {}
 
-  std::uint8_t u8() { return static_cast<std::uint8_t>(little_endian(1)); }
-  std::uint16_t u16() { return static_cast<std::uint16_t>(little_endian(2)); }
-  std::uint32_t u32() { return static_cast<std::uint32_t>(little_endian(4)); }
-  std::uint64_t u64() { return little_endian(8); }
+  std::uint8_t u8() { return number<std::uint8_t>(); }
+  std::uint16_t u16() { return number<std::uint16_t>(); }
+  std::uint32_t u32() { return number<std::uint32_t>(); }
+  std::uint64_t u64() { return number<std::uint64_t>(); }
   ByteView raw(std::size_t count) {
     if (count > in_.size()) {
       good_ = false;
@@ -82,11 +102,10 @@ class ByteReader {
   std::size_t remaining() const { return in_.size(); }
 
  private:
-  std::uint64_t little_endian(std::size_t width) {
-    ByteView field = raw(width);
-    std::uint64_t v = 0;
-    for (std::size_t i = 0; i < field.size(); ++i) v |= std::uint64_t{field[i]} << (8 * i);
-    return v;
+  template <typename T>
+  T number() {
+    const ByteView field = raw(sizeof(T));
+    return field.empty() ? T{0} : load_le<T>(field.data());
   }
   ByteView in_;
   bool good_ = true;

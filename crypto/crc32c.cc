@@ -41,18 +41,12 @@ constexpr std::array<std::array<std::uint32_t, 256>, 8> make_tables() {
 }
 constexpr auto kTables = make_tables();
 
-std::uint64_t load_u64(const std::uint8_t* from) {
-  std::uint64_t v = 0;
-  for (int i = 0; i < 8; ++i) v |= std::uint64_t{from[i]} << (8 * i);
-  return v;
-}
-
 }  // namespace
 
 std::uint32_t crc32c_by_table(ByteView bytes) {
   std::uint32_t crc = 0xffffffff;
   for (; bytes.size() >= 8; bytes = bytes.subspan(8)) {
-    std::uint64_t word = load_u64(bytes.data()) ^ crc;
+    std::uint64_t word = load_le<std::uint64_t>(bytes.data()) ^ crc;
     crc = 0;
     for (std::size_t i = 0; i < 8; ++i) crc ^= kTables[7 - i][(word >> (8 * i)) & 0xff];
   }
@@ -64,7 +58,7 @@ std::uint32_t crc32c_by_table(ByteView bytes) {
 
 HOLDFAST_CRC_TARGET std::uint32_t crc32c_by_instruction(ByteView bytes) {
   std::uint64_t crc = 0xffffffff;
-  for (; bytes.size() >= 8; bytes = bytes.subspan(8)) crc = _mm_crc32_u64(crc, load_u64(bytes.data()));
+  for (; bytes.size() >= 8; bytes = bytes.subspan(8)) crc = _mm_crc32_u64(crc, load_le<std::uint64_t>(bytes.data()));
   std::uint32_t last = static_cast<std::uint32_t>(crc);
   for (std::uint8_t byte : bytes) last = _mm_crc32_u8(last, byte);
   return ~last;
@@ -78,10 +72,12 @@ bool crc32c_has_instruction() {
 HOLDFAST_CRC_TARGET std::uint32_t crc32c_by_instruction(ByteView bytes) {
   std::uint32_t crc = 0xffffffff;
 #if defined(__clang__)
-  for (; bytes.size() >= 8; bytes = bytes.subspan(8)) crc = __builtin_arm_crc32cd(crc, load_u64(bytes.data()));
+  for (; bytes.size() >= 8; bytes = bytes.subspan(8))
+    crc = __builtin_arm_crc32cd(crc, load_le<std::uint64_t>(bytes.data()));
   for (std::uint8_t byte : bytes) crc = __builtin_arm_crc32cb(crc, byte);
 #else
-  for (; bytes.size() >= 8; bytes = bytes.subspan(8)) crc = __builtin_aarch64_crc32cx(crc, load_u64(bytes.data()));
+  for (; bytes.size() >= 8; bytes = bytes.subspan(8))
+    crc = __builtin_aarch64_crc32cx(crc, load_le<std::uint64_t>(bytes.data()));
   for (std::uint8_t byte : bytes) crc = __builtin_aarch64_crc32cb(crc, byte);
 #endif
   return ~crc;

@@ -49,7 +49,7 @@ ContentDigest Namer::content_digest(const RecordId& id, std::string_view subject
   // With the subject's length in front, no byte can move between subject and payload unseen.
   std::array<std::uint8_t, 36> head;
   std::memcpy(head.data(), id.bytes.data(), id.bytes.size());
-  for (std::size_t i = 0; i < 4; ++i) head[32 + i] = static_cast<std::uint8_t>(subject.size() >> (8 * i));
+  store_le(head.data() + id.bytes.size(), static_cast<std::uint32_t>(subject.size()));
   return {keyed<16>(content_key_, {head, as_bytes(subject), payload})};
 }
 

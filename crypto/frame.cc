@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "crypto/nonce.h"
 #include "crypto/require.h"
 
 namespace holdfast {
@@ -30,21 +31,8 @@ static_assert(at::mac + sizeof(Mac) == kFrameHeaderSize);
 static_assert(sizeof(FrameHeader::nonce) == crypto_aead_xchacha20poly1305_ietf_NPUBBYTES);
 static_assert(kFrameTagSize == crypto_aead_xchacha20poly1305_ietf_ABYTES);
 
-template <typename T>
-void store(std::uint8_t* to, T value) {
-  const auto v = static_cast<std::uint64_t>(value);
-  for (std::size_t i = 0; i < sizeof(T); ++i) to[i] = static_cast<std::uint8_t>(v >> (8 * i));
-}
-
-template <typename T>
-T load(const std::uint8_t* from) {
-  std::uint64_t v = 0;
-  for (std::size_t i = 0; i < sizeof(T); ++i) v |= std::uint64_t{from[i]} << (8 * i);
-  return static_cast<T>(v);
-}
-
 template <std::size_t kSize>
-void store(std::uint8_t* to, const std::array<std::uint8_t, kSize>& bytes) {
+void store_array(std::uint8_t* to, const std::array<std::uint8_t, kSize>& bytes) {
   std::memcpy(to, bytes.data(), kSize);
 }
 
@@ -77,49 +65,49 @@ std::uint8_t* extend(Bytes& out, std::size_t size) {
 // Every field that is associated data of the body.
 void store_facts(const FrameHeader& header, std::uint8_t* frame) {
   require(header.priority <= kHighestPriority, "a frame with a priority that there is not");
-  store(frame, kMagic);
-  store(frame + at::version, kVersion);
-  store(frame + at::kind, static_cast<std::uint8_t>(header.kind));
-  store(frame + at::flags, flags_of(header));
-  store(frame + at::body_size, header.body_size);
-  store(frame + at::data_key_id, header.data_key_id);
-  store(frame + at::sequence, header.sequence);
-  store(frame + at::wall, header.accepted_wall_ns);
-  store(frame + at::mono, header.accepted_mono_ns);
-  store(frame + at::boot, header.boot);
-  store(frame + at::route, header.route);
-  store(frame + at::priority, header.priority);
-  store(frame + at::reserved, std::array<std::uint8_t, 3>{});
-  store(frame + at::id, header.id.bytes);
-  store(frame + at::content, header.content.bytes);
-  store(frame + at::nonce, header.nonce);
+  store_array(frame, kMagic);
+  store_le(frame + at::version, kVersion);
+  store_le(frame + at::kind, static_cast<std::uint8_t>(header.kind));
+  store_le(frame + at::flags, flags_of(header));
+  store_le(frame + at::body_size, header.body_size);
+  store_le(frame + at::data_key_id, header.data_key_id);
+  store_le(frame + at::sequence, header.sequence);
+  store_le(frame + at::wall, header.accepted_wall_ns);
+  store_le(frame + at::mono, header.accepted_mono_ns);
+  store_le(frame + at::boot, header.boot);
+  store_le(frame + at::route, header.route);
+  store_le(frame + at::priority, header.priority);
+  store_array(frame + at::reserved, std::array<std::uint8_t, 3>{});
+  store_array(frame + at::id, header.id.bytes);
+  store_array(frame + at::content, header.content.bytes);
+  store_array(frame + at::nonce, header.nonce);
 }
 
 // The two fields that can only be told once the body is in its place.
 void finish(FrameHeader& header, const Namer& namer, std::uint8_t* frame) {
   header.body_crc = crc32c({frame + kFrameHeaderSize, header.body_size});
-  store(frame + at::crc, header.body_crc);
-  store(frame + at::mac, namer.header_mac({frame, at::mac}).bytes);
+  store_le(frame + at::crc, header.body_crc);
+  store_array(frame + at::mac, namer.header_mac({frame, at::mac}).bytes);
 }
 
 FrameHeader load_header(const std::uint8_t* frame) {
-  const auto flags = load<std::uint16_t>(frame + at::flags);
+  const auto flags = load_le<std::uint16_t>(frame + at::flags);
   FrameHeader header;
   header.kind = static_cast<FrameKind>(frame[at::kind]);
   header.clock_trusted = (flags & kClockTrusted) != 0;
   header.body_elsewhere = (flags & kBodyElsewhere) != 0;
-  header.body_size = load<std::uint32_t>(frame + at::body_size);
-  header.data_key_id = load<std::uint32_t>(frame + at::data_key_id);
-  header.sequence = load<std::uint64_t>(frame + at::sequence);
-  header.accepted_wall_ns = load<std::int64_t>(frame + at::wall);
-  header.accepted_mono_ns = load<std::uint64_t>(frame + at::mono);
-  header.boot = load<std::uint32_t>(frame + at::boot);
-  header.route = load<std::uint32_t>(frame + at::route);
+  header.body_size = load_le<std::uint32_t>(frame + at::body_size);
+  header.data_key_id = load_le<std::uint32_t>(frame + at::data_key_id);
+  header.sequence = load_le<std::uint64_t>(frame + at::sequence);
+  header.accepted_wall_ns = load_le<std::int64_t>(frame + at::wall);
+  header.accepted_mono_ns = load_le<std::uint64_t>(frame + at::mono);
+  header.boot = load_le<std::uint32_t>(frame + at::boot);
+  header.route = load_le<std::uint32_t>(frame + at::route);
   header.priority = frame[at::priority];
   header.id.bytes = load_array<32>(frame + at::id);
   header.content.bytes = load_array<16>(frame + at::content);
   header.nonce = load_array<24>(frame + at::nonce);
-  header.body_crc = load<std::uint32_t>(frame + at::crc);
+  header.body_crc = load_le<std::uint32_t>(frame + at::crc);
   return header;
 }
 
@@ -185,7 +173,7 @@ void seal_frame(FrameHeader& header, ByteView body, const SecretKey& data_key, c
   require(header.data_key_id != 0, "a sealed frame names its data key");
   require(body.size() <= kMaxFrameBody - kFrameTagSize, "a frame body over the limit");
   header.body_size = static_cast<std::uint32_t>(body.size() + kFrameTagSize);
-  randombytes_buf(header.nonce.data(), header.nonce.size());
+  header.nonce = fresh_nonce();
 
   std::uint8_t* frame = extend(out, kFrameHeaderSize + header.body_size);
   store_facts(header, frame);
@@ -228,7 +216,7 @@ Parsed<FrameHeader> read_header(ByteView bytes, const Namer& namer) {
   if (kind < 1 || kind > 3) return Reject::unknown_kind;
 
   const FrameHeader header = load_header(frame);
-  if (!has_known_flags(header, load<std::uint16_t>(frame + at::flags))) return Reject::unknown_flags;
+  if (!has_known_flags(header, load_le<std::uint16_t>(frame + at::flags))) return Reject::unknown_flags;
   if (!has_zeros_in_place(header, frame)) return Reject::reserved_not_zero;
   if (header.priority > kHighestPriority) return Reject::bad_priority;
   if (!has_possible_size(header)) return Reject::bad_size;
@@ -247,6 +235,11 @@ Parsed<ByteView> read_body(const FrameHeader& header, ByteView bytes, const Name
   if (header.kind == FrameKind::done && !same_mac({header.content.bytes}, namer.body_mac(body)))
     return Reject::bad_body_mac;
   return body;
+}
+
+Parsed<ByteView> read_body_alone(const FrameHeader& header, ByteView bytes, const Namer& namer) {
+  if (bytes.size() > kFrameHeaderSize + std::size_t{header.body_size}) return Reject::trailing_bytes;
+  return read_body(header, bytes, namer);
 }
 
 Parsed<Bytes> open_frame(const FrameHeader& header, ByteView bytes, const SecretKey& data_key, const Namer& namer) {

@@ -33,7 +33,7 @@ struct FrameHeader {
   bool clock_trusted = false;     // flag bit 0: the wall clock was synchronised when the record was accepted
   bool body_elsewhere = false;    // flag bit 1: `put` only, the body is in a record file written before; body_size is 0
   std::uint32_t body_size = 0;    // as stored, tag included
-  std::uint32_t data_key_id = 0;  // 0 for done
+  std::uint32_t data_key_id = 0;  // 0 just where nothing is sealed: done, and body_elsewhere
   std::uint64_t sequence = 0;     // spool sequence
   std::int64_t accepted_wall_ns = 0;   // since 1970, by the wall clock
   std::uint64_t accepted_mono_ns = 0;  // since boot
@@ -46,7 +46,8 @@ struct FrameHeader {
   std::uint32_t body_crc = 0;
 };
 
-// Why bytes are not a frame of ours. Each is a line of FORMAT.md's reject list.
+// Why bytes are not a frame of ours. Each is a line of FORMAT.md's reject list, which also says in which order they are
+// looked for.
 enum class Reject : std::uint8_t {
   short_header,
   bad_magic,
@@ -64,6 +65,7 @@ enum class Reject : std::uint8_t {
   wrong_data_key,
   bad_seal,
 };
+// The name as it stands in that list, for people and vectors.
 const char* reject_text(Reject reject);
 
 // A value or the reason why there is none.
@@ -84,14 +86,15 @@ class [[nodiscard]] Parsed {
   Reject reject_ = Reject::short_header;
 };
 
-// Appends a sealed frame to `out`. Kind put or note; body_size, nonce and crc of `header` are set here and returned in
-// it.
+// Appends a sealed frame to `out`, where `body` must not lie. Kind put or note, data_key_id not 0. Sets body_size,
+// nonce and body_crc of `header`. The body is sealed straight into its place: one pass, no copy.
 void seal_frame(FrameHeader& header, ByteView body, const SecretKey& data_key, const Namer& namer, Bytes& out);
 
-// Appends a frame that is only a header (body_elsewhere).
+// Appends a put frame that is only a header: sets body_elsewhere, and to zero what only a body needs (body_size,
+// data_key_id, nonce, body_crc).
 void write_reference_frame(FrameHeader& header, const Namer& namer, Bytes& out);
 
-// Appends a done frame; `content` is set to the body's MAC.
+// Appends a done frame. Sets `content` to the body's MAC, data_key_id and nonce to zero, body_size and body_crc.
 void write_done_frame(FrameHeader& header, ByteView body, const Namer& namer, Bytes& out);
 
 // Checks everything about the header that needs no body, the keyed MAC included.
@@ -101,7 +104,12 @@ Parsed<FrameHeader> read_header(ByteView bytes, const Namer& namer);
 // CRC, and for a done frame its MAC.
 Parsed<ByteView> read_body(const FrameHeader& header, ByteView bytes, const Namer& namer);
 
-// Opens a sealed body. `bytes` begins with the header that `header` was read from.
+// The same for bytes that must be this one frame and nothing more, as a record file is.
+Parsed<ByteView> read_body_alone(const FrameHeader& header, ByteView bytes, const Namer& namer);
+
+// Opens a sealed body. `bytes` begins with the header that `header` was read from, and may go on after the frame.
+// A wrong key under the right number cannot be told from altered bytes: both are bad_seal. A frame that is not sealed
+// is wrong_data_key.
 Parsed<Bytes> open_frame(const FrameHeader& header, ByteView bytes, const SecretKey& data_key, const Namer& namer);
 
 }  // namespace holdfast

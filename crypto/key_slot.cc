@@ -36,7 +36,7 @@ Facts facts_of(const KeySlot& slot) {
   Facts facts;
   facts[0] = static_cast<std::uint8_t>(slot.recipient);
   facts[1] = static_cast<std::uint8_t>(slot.holds);
-  for (std::size_t i = 0; i < 4; ++i) facts[2 + i] = static_cast<std::uint8_t>(slot.key_id >> (8 * i));
+  store_le(facts.data() + 2, slot.key_id);
   std::copy(slot.recipient_id.begin(), slot.recipient_id.end(), facts.begin() + 6);
   return facts;
 }
@@ -84,6 +84,13 @@ KeySlot wrap_for_key(const SecretKey& key, WrappedKind holds, std::uint32_t key_
   return slot;
 }
 
+bool is_usable_public_key(std::span<const std::uint8_t, 32> public_key) {
+  // Any private key will do: with a point of low order the shared secret is zero for all of them.
+  const std::array<std::uint8_t, crypto_scalarmult_SCALARBYTES> anyone = {1};
+  std::array<std::uint8_t, crypto_scalarmult_BYTES> shared;
+  return crypto_scalarmult(shared.data(), anyone.data(), public_key.data()) == 0;
+}
+
 KeySlot wrap_for_public_key(const SecretKey& key, WrappedKind holds, std::uint32_t key_id,
                             std::span<const std::uint8_t, 32> public_key) {
   require(is_numbered_rightly(holds, key_id), "a data key has a number, the naming key has none");
@@ -93,7 +100,7 @@ KeySlot wrap_for_public_key(const SecretKey& key, WrappedKind holds, std::uint32
   std::memcpy(boxed.bytes.data(), facts.data(), kFactsSize);
   std::memcpy(boxed.bytes.data() + kFactsSize, key.bytes().data(), SecretKey::kSize);
   const int refused = crypto_box_seal(slot.wrapped.data(), boxed.bytes.data(), kBoxedSize, public_key.data());
-  require(refused == 0, "a public key that nobody has the private key of");
+  require(refused == 0, "a public key that is not usable");
   return slot;
 }
 

@@ -7,7 +7,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
-#include <string>
+#include <string_view>
 
 #include "crypto/bytes.h"
 #include "crypto/secret.h"
@@ -21,12 +21,16 @@ struct KeySlot {
   RecipientKind recipient = RecipientKind::symmetric;
   WrappedKind holds = WrappedKind::data_key;
   std::uint32_t key_id = 0;  // number of the data key; 0 for the naming key
-  std::array<std::uint8_t, 8>
-      recipient_id{};  // who can open it: SecretKey::id() as bytes, or a digest of the public key
-  Bytes wrapped;       // nonce + ciphertext, or a sealed box
+  // Who can open it: SecretKey::id() as bytes, or a digest of the public key.
+  std::array<std::uint8_t, 8> recipient_id{};
+  Bytes wrapped;  // nonce + ciphertext, or a sealed box
 };
 
+// The naming key is wrapped with key_id 0, a data key never is.
 KeySlot wrap_for_key(const SecretKey& key, WrappedKind holds, std::uint32_t key_id, const SecretKey& recipient);
+// False for the few points (of low order) for which nothing can be wrapped. Ask once, where a public key comes in.
+bool is_usable_public_key(std::span<const std::uint8_t, 32> public_key);
+// The key must be usable.
 KeySlot wrap_for_public_key(const SecretKey& key, WrappedKind holds, std::uint32_t key_id,
                             std::span<const std::uint8_t, 32> public_key);
 
@@ -41,7 +45,7 @@ std::optional<KeySlot> read_slot(ByteReader& in);
 // The content of a key file: one line, "holdfast-key-1:" and 64 hex digits. Parsing takes just that, with or without
 // the newline.
 std::optional<SecretKey> parse_key_file(std::string_view text);
-// Into a buffer that the caller wipes.
+// Appended, newline included, to a buffer that the caller wipes.
 void render_key_file(const SecretKey& key, Bytes& out);
 
 }  // namespace holdfast
