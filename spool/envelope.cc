@@ -4,6 +4,7 @@
 #include <charconv>
 #include <limits>
 
+#include "spool/ascii.h"
 #include "spool/check.h"
 
 namespace holdfast {
@@ -27,11 +28,11 @@ std::string prefixed_text(ByteReader& in) {
   return std::string(as_text(in.prefixed()));
 }
 
-char lower(char c) {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
-
+// Decimal digits, white space around them forgiven; no sign, nothing else.
 std::optional<std::uint64_t> parse_size(std::string_view text) {
+  constexpr std::string_view kSpace = " \t";
+  text.remove_prefix(std::min(text.find_first_not_of(kSpace), text.size()));
+  text = text.substr(0, text.find_last_not_of(kSpace) + 1);
   std::uint64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
@@ -100,13 +101,9 @@ std::optional<RecordBody> decode_body(ByteView bytes) {
   return body;
 }
 
-bool same_header_name(std::string_view a, std::string_view b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) { return lower(x) == lower(y); });
-}
-
 std::optional<std::string_view> find_header(const Envelope& envelope, std::string_view name) {
   for (const Header& header : envelope.headers) {
-    if (same_header_name(header.name, name)) return header.value;
+    if (equal_ignoring_case(header.name, name)) return header.value;
   }
   return std::nullopt;
 }

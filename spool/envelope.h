@@ -53,11 +53,9 @@ std::optional<RecordBody> decode_body(ByteView bytes);
 
 // The first header whose name equals `name` without regard to case; nothing when there is none.
 std::optional<std::string_view> find_header(const Envelope& envelope, std::string_view name);
-// Equal without regard to the case of ASCII letters.
-bool same_header_name(std::string_view a, std::string_view b);
 
-// Sets payload_omitted and original_size from what came: the first Nats-Msg-Size header, decimal digits and nothing else,
-// and an empty payload. A source calls it once, when headers and payload are in.
+// Sets payload_omitted and original_size (0 where nothing was left out) from what came. A source calls it once, when headers
+// and payload are in.
 void note_omitted_payload(Envelope& envelope);
 
 }  // namespace holdfast

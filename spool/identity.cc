@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "crypto/digest.h"
+#include "spool/ascii.h"
 
 namespace holdfast {
 namespace {
@@ -61,7 +62,7 @@ std::string position_key(std::string_view prefix, std::string_view site, const O
 std::string_view message_id(const Envelope& envelope) {
   for (const std::string_view name : kMessageIdHeaders) {
     for (const Header& header : envelope.headers) {
-      if (!header.value.empty() && same_header_name(header.name, name)) return header.value;
+      if (!header.value.empty() && equal_ignoring_case(header.name, name)) return header.value;
     }
   }
   return {};

@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "spool/ascii.h"
 #include "spool/check.h"
 
 namespace holdfast {
@@ -25,7 +26,7 @@ constexpr std::array<std::string_view, kPriorities> kTexts{"flash",  "immediate"
 
 std::optional<Priority> priority_from_text(std::string_view name) {
   for (const Named& known : kNames) {
-    if (known.name == name) return known.rank;
+    if (equal_ignoring_case(known.name, name)) return known.rank;
   }
   return std::nullopt;
 }
