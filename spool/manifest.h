@@ -36,20 +36,24 @@ struct Manifest {
   std::uint64_t data_key_bytes = 0;       // sealed with it when last saved, rounded up
   std::vector<KeySlot> slots;
   std::vector<std::string> targets;       // number n is entry n - 1; append-only
-  std::vector<std::vector<RouteTarget>> routes;  // likewise
+  std::vector<std::vector<RouteTarget>> routes;  // likewise; of targets that are in the table
 };
 
 struct LoadedManifest {
   Manifest manifest;
   std::uint64_t generation = 0;
-  bool repaired = false;  // the other copy was missing or bad and has been written again
+  bool repaired = false;  // the other copy was missing, bad or too old and has been written again; not set after a mere cut in save
 };
 
+// The newest good copy counts; the other is brought up to it before this returns. That what was read is on the medium is known
+// only after the next save: every start makes one before it uses anything.
 // `not_found` when there is neither file: the spool is new (the caller makes sure of that before he saves one). `corrupt` when
-// neither can be read. A newer format version is `invalid`.
+// neither can be read, or they belong to two spools. A newer format version, or a name that is no file, is `invalid`. A refusal
+// touches nothing.
 Result<LoadedManifest> load_manifest(FileSystem& fs);
 
-// Writes generation + 1. A failed sync is `io` and ends this life.
+// Both copies, with a generation above every one there is; returned in `generation`. After an error either the old facts or these
+// will be loaded, whole. A failed sync is `io` and ends this life; `invalid`: larger than 16 MiB.
 Result<void> save_manifest(FileSystem& fs, const Manifest& manifest, std::uint64_t& generation);
 
 // The bytes of one copy, checksum included; and back.
