@@ -1,0 +1,67 @@
+#!/usr/bin/env bash
+# All tests on a fresh Debian 12 or 13 machine, in one command: installs what they need (and says what), builds, runs them.
+#
+#     tests/run.sh [--no-install] [--preset NAME]...
+#
+# Without --preset: everything under `dev`, then the tests of the rooms and the crash tests under `asan-ubsan`. With it: everything
+# under each preset named. Exit status 0 means that every test passed; what was skipped is counted and listed with its reason.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+. packaging/packages.sh
+
+install=yes
+presets=()
+while [ $# -gt 0 ]; do
+  case "$1" in
+    --no-install) install=no ;;
+    --preset)
+      [ $# -ge 2 ] || die "--preset needs a name (see CMakePresets.json)"
+      presets+=("$2")
+      shift ;;
+    -h | --help) sed -n '2,/^set /s/^# \{0,1\}//p' "$0"; exit 0 ;;
+    *) die "tests/run.sh knows no '$1' (--no-install, --preset NAME)" ;;
+  esac
+  shift
+done
+
+[ "$install" = no ] || install_packages build test deb
+# Debian keeps nats-server in /usr/sbin, where not everybody looks.
+export PATH="$PATH:/usr/sbin"
+if command -v ccache >/dev/null; then export CMAKE_CXX_COMPILER_LAUNCHER=ccache; fi
+
+# Every test that was skipped, with its reason, from ctest's log of one preset.
+report_skips() {
+  awk '
+    / Skipped$/ || /: Skipped$/ { reading = 1; reason = ""; next }
+    reading && /^\[  SKIPPED \] / { skipped[++count] = $4 ": " reason; reading = 0; next }
+    reading && NF { reason = reason (reason == "" ? "" : " ") $0 }
+    /^SKIP: / { skipped[++count] = substr($0, 7) }
+    END {
+      for (i = 1; i <= count; i++) print "  skipped " skipped[i]
+      print "holdfast: skipped in " preset ": " count + 0
+    }' preset="$1" "build/$1/Testing/Temporary/LastTest.log"
+}
+
+# run_preset NAME CTEST_ARGUMENTS...
+run_preset() {
+  local preset=$1 began=$SECONDS
+  shift
+  say "$preset: building"
+  cmake --preset "$preset" >/dev/null
+  cmake --build "build/$preset" -j "$(build_jobs)"
+  say "$preset: testing, after $((SECONDS - began)) s of building"
+  local status=0
+  ctest --test-dir "build/$preset" --output-on-failure --no-tests=error -j "$(nproc)" "$@" || status=$?
+  report_skips "$preset"
+  say "$preset: $((SECONDS - began)) s"
+  return "$status"
+}
+
+status=0
+if [ ${#presets[@]} -gt 0 ]; then
+  for preset in "${presets[@]}"; do run_preset "$preset" || status=$?; done
+else
+  run_preset dev || status=$?
+  run_preset asan-ubsan --label-regex '^(crypto|spool|forwarder|appliance|crash)$' || status=$?
+fi
+exit "$status"
