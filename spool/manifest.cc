@@ -17,6 +17,7 @@ constexpr std::array<std::string_view, 2> kNames{"manifest.0", "manifest.1"};
 constexpr std::string_view kTemporaryName = "manifest.tmp";
 constexpr std::string_view kMagic = "HFM1";
 constexpr std::uint8_t kVersion = 1;
+constexpr std::size_t kMacSize = 16;
 constexpr std::size_t kChecksumSize = 32;
 constexpr std::size_t kHeadSize =
     4 + 1 + 3;  // magic, version, zeros: the same in every version, as is the checksum at the end
@@ -202,15 +203,9 @@ bool first_counts(const LoadedManifest& first, const LoadedManifest& second) {
   return rank(first) >= rank(second);
 }
 
-}  // namespace
-
-Bytes encode_manifest(const Manifest& manifest, std::uint64_t generation) {
-  Bytes bytes;
+// Appends everything that a manifest says, in the order of the document.
+void write_facts(const Manifest& manifest, Bytes& bytes) {
   ByteWriter out(bytes);
-  out.raw(as_bytes(kMagic));
-  out.u8(kVersion);
-  out.zeros(kHeadSize - kMagic.size() - 1);
-  out.u64(generation);
   out.raw(manifest.uuid);
   out.prefixed(as_bytes(manifest.site));
   out.u64(manifest.sequence_floor);
@@ -230,6 +225,33 @@ Bytes encode_manifest(const Manifest& manifest, std::uint64_t generation) {
       out.u8(entry.required ? 1 : 0);
     }
   }
+}
+
+Mac mac_of(const Manifest& manifest, const Namer& namer) {
+  Bytes facts;
+  write_facts(manifest, facts);
+  return namer.manifest_mac(facts);
+}
+
+}  // namespace
+
+void sign_manifest(Manifest& manifest, const Namer& namer) {
+  manifest.mac = mac_of(manifest, namer);
+}
+
+bool manifest_is_signed(const Manifest& manifest, const Namer& namer) {
+  return same_mac(manifest.mac, mac_of(manifest, namer));
+}
+
+Bytes encode_manifest(const Manifest& manifest, std::uint64_t generation) {
+  Bytes bytes;
+  ByteWriter out(bytes);
+  out.raw(as_bytes(kMagic));
+  out.u8(kVersion);
+  out.zeros(kHeadSize - kMagic.size() - 1);
+  out.u64(generation);
+  write_facts(manifest, bytes);
+  out.raw(manifest.mac.bytes);
   out.raw(sha256(bytes));
   return bytes;
 }
@@ -251,6 +273,8 @@ Result<LoadedManifest> decode_manifest(ByteView bytes) {
   HOLDFAST_TRY(read_slots(in, manifest.slots));
   HOLDFAST_TRY(read_targets(in, manifest.targets));
   HOLDFAST_TRY(read_routes(in, manifest.targets.size(), manifest.routes));
+  const ByteView mac = in.raw(kMacSize);
+  std::copy(mac.begin(), mac.end(), manifest.mac.bytes.begin());
   if (!in.done()) return refuse("too few or too many bytes");
   if (loaded.generation == 0 || loaded.generation == kNoMoreGenerations)
     return refuse("a generation that no save gives");

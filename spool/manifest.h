@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "crypto/digest.h"
 #include "crypto/key_slot.h"
 #include "spool/file_system.h"
 
@@ -37,6 +38,7 @@ struct Manifest {
   std::vector<KeySlot> slots;
   std::vector<std::string> targets;       // number n is entry n - 1; append-only
   std::vector<std::vector<RouteTarget>> routes;  // likewise; of targets that are in the table
+  Mac mac;                                // over all of the above, see sign_manifest
 };
 
 struct LoadedManifest {
@@ -55,6 +57,11 @@ Result<LoadedManifest> load_manifest(FileSystem& fs);
 // Both copies, with a generation above every one there is; returned in `generation`. After an error either the old facts or these
 // will be loaded, whole. A failed sync is `io` and ends this life; `invalid`: larger than 16 MiB.
 Result<void> save_manifest(FileSystem& fs, const Manifest& manifest, std::uint64_t& generation);
+
+// The checksum finds rot; the MAC, under the naming key that the slots hold, who altered the tables: else who has the disk and not
+// the key could send a route's records to another target. Sign before each save; ask once the naming key is unwrapped.
+void sign_manifest(Manifest& manifest, const Namer& namer);
+bool manifest_is_signed(const Manifest& manifest, const Namer& namer);
 
 // The bytes of one copy, checksum included; and back.
 Bytes encode_manifest(const Manifest& manifest, std::uint64_t generation);
