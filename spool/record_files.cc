@@ -1,0 +1,256 @@
+#include "spool/record_files.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+namespace holdfast {
+namespace {
+
+constexpr std::string_view kRecords = "records";
+constexpr std::string_view kQuarantine = "quarantine";
+constexpr std::string_view kSuffix = ".rec";
+constexpr std::size_t kHexDigits = 64;
+// What a file of ours may hold: a frame and a note.
+constexpr std::size_t kMaxFile = std::size_t{kMaxFrameBody} + (64u << 10);
+
+std::optional<RecordId> id_from_hex(std::string_view hex) {
+  if (hex.size() != kHexDigits) return {};
+  RecordId id;
+  const auto digit = [](char c) -> int {
+    if (c >= '0' && c <= '9') return c - '0';
+    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+    return -1;
+  };
+  for (std::size_t i = 0; i < id.bytes.size(); ++i) {
+    const int high = digit(hex[2 * i]);
+    const int low = digit(hex[2 * i + 1]);
+    if (high < 0 || low < 0) return {};
+    id.bytes[i] = static_cast<std::uint8_t>(high * 16 + low);
+  }
+  return id;
+}
+
+std::string directory_of(unsigned first_byte) { return fmt::format("{}/{:02x}", kRecords, first_byte); }
+
+Result<void> make_directory(FileSystem& fs, const std::string& path) {
+  auto made = fs.make_directory(path);
+  if (!made && made.error().kind != ErrorKind::exists) return made;
+  return {};
+}
+
+}  // namespace
+
+std::string record_directory(const RecordId& id) { return directory_of(id.bytes[0]); }
+std::string record_path(const RecordId& id) { return fmt::format("{}/{}{}", record_directory(id), id.hex(), kSuffix); }
+std::string quarantine_path(const RecordId& id, Sequence sequence) {
+  return fmt::format("{}/{}-{}{}", kQuarantine, id.hex(), sequence, kSuffix);
+}
+
+std::optional<RecordId> id_of_record_name(std::string_view directory, std::string_view name) {
+  if (!name.ends_with(kSuffix)) return {};
+  auto id = id_from_hex(name.substr(0, name.size() - kSuffix.size()));
+  if (!id || record_directory(*id) != directory) return {};
+  return id;
+}
+
+std::optional<QuarantineName> parse_quarantine_name(std::string_view name) {
+  if (!name.ends_with(kSuffix) || name.size() <= kHexDigits + 1 + kSuffix.size() || name[kHexDigits] != '-') return {};
+  const auto id = id_from_hex(name.substr(0, kHexDigits));
+  const std::string_view digits = name.substr(kHexDigits + 1, name.size() - kHexDigits - 1 - kSuffix.size());
+  Sequence sequence = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), sequence);
+  if (!id || error != std::errc() || end != digits.data() + digits.size() || digits.front() == '0') return {};
+  return QuarantineName{*id, sequence};
+}
+
+Result<void> RecordFiles::prepare() {
+  HOLDFAST_TRY(make_directory(fs_, std::string(kRecords)));
+  HOLDFAST_TRY(make_directory(fs_, std::string(kQuarantine)));
+  return fs_.sync_directory("");
+}
+
+Result<void> RecordFiles::write(const RecordId& id, Sequence sequence, ByteView frame, bool sync_each, DirtyDirectories& dirty) {
+  const std::string directory = record_directory(id);
+  const std::string path = record_path(id);
+  auto file = fs_.open(path, OpenMode::create_new);
+  if (!file && file.error().kind == ErrorKind::not_found) {
+    HOLDFAST_TRY(make_directory(fs_, directory));
+    dirty.insert(std::string(kRecords));
+    file = fs_.open(path, OpenMode::create_new);
+  }
+  if (!file && file.error().kind == ErrorKind::exists) {
+    dirty.insert(directory);
+    return rewrite_own(id, sequence, frame, sync_each);
+  }
+  if (!file) return file.error();
+  dirty.insert(directory);
+  if (auto written = (*file)->write_at(0, frame); !written) {
+    // Half a file under a final name would be taken for rot. It is ours, made a moment ago.
+    file->reset();
+    HOLDFAST_TRY(fs_.remove(path));
+    return written;
+  }
+  return sync_each ? (*file)->sync() : Result<void>();
+}
+
+// Our own earlier try may lie here in any state: whole, short, or all zeros. Whole with another sequence is not ours to touch.
+Result<void> RecordFiles::rewrite_own(const RecordId& id, Sequence sequence, ByteView frame, bool sync_each) {
+  const auto header = peek(id);
+  if (header && header->sequence != sequence) return Error{ErrorKind::exists, record_path(id) + " holds an earlier record"};
+  if (!header && header.error().kind != ErrorKind::corrupt) return header.error();
+  auto file = fs_.open(record_path(id), OpenMode::write);
+  if (!file) return file.error();
+  HOLDFAST_TRY((*file)->write_at(0, frame));
+  HOLDFAST_TRY((*file)->truncate(frame.size()));
+  return sync_each ? (*file)->sync() : Result<void>();
+}
+
+Result<FrameHeader> RecordFiles::peek(const RecordId& id) {
+  auto file = fs_.open(record_path(id), OpenMode::read);
+  if (!file) return file.error();
+  std::array<std::uint8_t, kFrameHeaderSize> bytes;
+  auto got = (*file)->read_at(0, bytes);
+  if (!got) return got.error();
+  const auto header = read_header(ByteView(bytes).first(*got), namer_);
+  if (!header) return Error{ErrorKind::corrupt, fmt::format("{}: {}", record_path(id), reject_text(header.reject()))};
+  if (header->id != id) return Error{ErrorKind::corrupt, record_path(id) + ": its header names another record"};
+  return *header;
+}
+
+Result<Bytes> RecordFiles::read(const RecordId& id) {
+  auto bytes = read_file(fs_, record_path(id), kMaxFile);
+  if (!bytes) return bytes.error();
+  const auto header = read_header(*bytes, namer_);
+  const char* wrong = nullptr;
+  if (!header) {
+    wrong = reject_text(header.reject());
+  } else if (header->id != id) {
+    wrong = "its header names another record";
+  } else if (bytes->size() != kFrameHeaderSize + header->body_size) {
+    wrong = "its length is not the one its header says";
+  } else if (const auto body = read_body(*header, *bytes, namer_); !body) {
+    wrong = reject_text(body.reject());
+  }
+  if (wrong != nullptr) return Error{ErrorKind::corrupt, fmt::format("{}: {}", record_path(id), wrong)};
+  return bytes;
+}
+
+Result<bool> RecordFiles::remove(const RecordId& id, Sequence sequence, DirtyDirectories& dirty) {
+  const auto header = peek(id);
+  if (!header && header.error().kind == ErrorKind::not_found) return true;
+  if (!header && header.error().kind == ErrorKind::corrupt) return false;
+  if (!header) return header.error();
+  if (header->sequence != sequence) return false;
+  HOLDFAST_TRY(fs_.remove(record_path(id)));
+  dirty.insert(record_directory(id));
+  return true;
+}
+
+Result<Bytes> RecordFiles::read_quarantined(const RecordId& id, Sequence sequence) {
+  return read_file(fs_, quarantine_path(id, sequence), kMaxFile);
+}
+
+Result<void> RecordFiles::write_quarantined(const RecordId& id, Sequence sequence, ByteView frame, ByteView note) {
+  const std::string path = quarantine_path(id, sequence);
+  Bytes content(frame.begin(), frame.end());
+  content.insert(content.end(), note.begin(), note.end());
+  auto file = fs_.open(path, OpenMode::create_new);
+  if (!file && file.error().kind == ErrorKind::exists) {
+    // The same record, set aside by a try that did not come to its end: only then is it written again.
+    file = fs_.open(path, OpenMode::write);
+  }
+  if (!file) return file.error();
+  if (auto written = (*file)->write_at(0, content); !written) {
+    file->reset();
+    HOLDFAST_TRY(fs_.remove(path));
+    return written;
+  }
+  HOLDFAST_TRY((*file)->truncate(content.size()));
+  HOLDFAST_TRY((*file)->sync());
+  return fs_.sync_directory(std::string(kQuarantine));
+}
+
+Result<std::string> RecordFiles::next_damaged_name() {
+  for (;; ++next_damaged_) {
+    std::string path = fmt::format("{}/damaged-{}.bin", kQuarantine, next_damaged_);
+    auto there = fs_.inspect(path);
+    if (!there && there.error().kind == ErrorKind::not_found) return path;
+    if (!there) return there.error();
+  }
+}
+
+Result<std::string> RecordFiles::write_damaged(ByteView bytes) {
+  auto path = next_damaged_name();
+  if (!path) return path.error();
+  auto file = fs_.open(*path, OpenMode::create_new);
+  if (!file) return file.error();
+  if (auto written = (*file)->write_at(0, bytes); !written) {
+    file->reset();
+    HOLDFAST_TRY(fs_.remove(*path));
+    return written.error();
+  }
+  HOLDFAST_TRY((*file)->sync());
+  HOLDFAST_TRY(fs_.sync_directory(std::string(kQuarantine)));
+  return path;
+}
+
+Result<std::string> RecordFiles::move_damaged(const RecordId& id) {
+  auto path = next_damaged_name();
+  if (!path) return path.error();
+  HOLDFAST_TRY(fs_.rename(record_path(id), *path, Rename::no_replace));
+  HOLDFAST_TRY(fs_.sync_directory(std::string(kQuarantine)));
+  HOLDFAST_TRY(fs_.sync_directory(record_directory(id)));
+  return path;
+}
+
+Result<void> RecordFiles::remove_quarantined(const RecordId& id, Sequence sequence) {
+  auto removed = fs_.remove(quarantine_path(id, sequence));
+  if (!removed && removed.error().kind != ErrorKind::not_found) return removed;
+  return fs_.sync_directory(std::string(kQuarantine));
+}
+
+Result<void> RecordFiles::sync_lot(bool whole, DirtyDirectories& dirty) {
+  if (dirty.empty()) return {};
+  if (whole) {
+    HOLDFAST_TRY(fs_.sync_all());
+  } else {
+    for (const auto& directory : dirty) HOLDFAST_TRY(fs_.sync_directory(directory));
+  }
+  dirty.clear();
+  return {};
+}
+
+Result<void> RecordFiles::list_directory(unsigned first_byte, const std::function<void(const RecordId&)>& visit,
+                                         std::uint64_t& ignored) {
+  const std::string directory = directory_of(first_byte);
+  auto listed = fs_.list(directory, [&](std::string_view name, NameType type) {
+    const auto id = type == NameType::file ? id_of_record_name(directory, name) : std::nullopt;
+    if (id) {
+      visit(*id);
+    } else {
+      ++ignored;
+    }
+    return true;
+  });
+  if (!listed && listed.error().kind == ErrorKind::not_found) return {};
+  return listed;
+}
+
+Result<void> RecordFiles::list_quarantine(const std::function<void(const QuarantineName&)>& visit, std::uint64_t& damaged,
+                                          std::uint64_t& ignored) {
+  return fs_.list(std::string(kQuarantine), [&](std::string_view name, NameType type) {
+    const auto ours = type == NameType::file ? parse_quarantine_name(name) : std::nullopt;
+    if (ours) {
+      visit(*ours);
+    } else if (type == NameType::file && name.starts_with("damaged-") && name.ends_with(".bin")) {
+      ++damaged;
+    } else {
+      ++ignored;
+    }
+    return true;
+  });
+}
+
+}  // namespace holdfast
