@@ -1,0 +1,99 @@
+// The configuration as values, all defaults included (README, "Configuration"). Who holds a Config from load_config()
+// without errors holds one that was checked: names are unique, routes name targets that exist, sizes are possible.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "spool/identity.h"
+#include "spool/priority.h"
+#include "spool/spool.h"
+
+namespace holdfast {
+
+enum class LogFormat : std::uint8_t {
+  automatic,
+  text,
+  json
+};  // automatic: for the journal where there is one, else text
+enum class LogLevel : std::uint8_t { debug, info, warning, error };
+
+struct ApplianceConfig {
+  std::string site;  // scopes identities
+  std::string state_dir = "/var/lib/holdfast";
+  LogLevel log_level = LogLevel::info;
+  LogFormat log_format = LogFormat::automatic;
+};
+
+// Just one of the two is set: a file, or the name of a systemd credential.
+struct KeyPlace {
+  std::string file;
+  std::string credential;
+};
+
+// How a NATS server is reached. Paths are absolute, empty when not given.
+struct NatsAddress {
+  std::string url;
+  std::string creds_file;
+  std::string nkey_file;
+  std::string tls_ca;
+  std::string tls_cert;
+  std::string tls_key;
+};
+
+struct SourceConfig {
+  std::string name;
+  NatsAddress address;
+  std::string stream;
+  std::string consumer = "holdfast";
+  std::vector<std::string> subjects;  // none: all that the stream has
+  IdentityRule identity;
+  std::size_t batch = 256;
+  Nanoseconds ack_wait = std::chrono::seconds(30);
+  int line = 0;  // of the file, for what is said about it
+};
+
+enum class TargetType : std::uint8_t { nats, file };
+enum class FileFormat : std::uint8_t { envelope, payload };  // one JSON document a record, or its bare payload
+
+struct TargetConfig {
+  std::string name;
+  TargetType type = TargetType::nats;
+  bool required = true;
+  Drain order = Drain::fifo;
+  std::size_t window = 1024;
+  std::size_t window_bytes = 16u << 20;
+  NatsAddress address;    // nats
+  std::string directory;  // file; absolute
+  FileFormat format = FileFormat::envelope;
+  int line = 0;
+};
+
+struct RouteConfig {
+  std::vector<std::string> subjects;
+  std::vector<std::string> targets;
+  Priority priority = kNormalPriority;
+  int line = 0;
+};
+
+struct ControlConfig {
+  std::string socket = "/run/holdfast/control.sock";
+};
+
+struct Config {
+  ApplianceConfig appliance;
+  KeyPlace key;
+  SpoolOptions spool;  // `site` is appliance.site
+  int spool_line = 0;
+  std::vector<SourceConfig> sources;
+  std::vector<TargetConfig> targets;
+  std::vector<RouteConfig> routes;  // none were written: one that sends everything everywhere
+  ControlConfig control;
+};
+
+inline std::string spool_directory(const Config& config) {
+  return config.appliance.state_dir + "/spool";
+}
+
+}  // namespace holdfast

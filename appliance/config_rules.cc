@@ -1,0 +1,261 @@
+#include "appliance/config_rules.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <set>
+#include <string>
+
+#include "appliance/quantity.h"
+#include "spool/subject.h"
+
+namespace holdfast {
+namespace {
+
+constexpr std::size_t kMaxName = 64;         // fits a line of status
+constexpr std::size_t kMaxPath = 4000;       // below PATH_MAX
+constexpr std::size_t kMaxSocketPath = 107;  // sockaddr_un
+constexpr std::size_t kMaxSubject = 1024;
+
+// What the spool needs beside its journal before it can take anything: the index, its reserve, a record.
+constexpr std::uint64_t kRoomBesideJournal = 16ull << 20;
+
+bool is_name_character(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.';
+}
+
+bool is_printable(char c) {
+  return c > 0x20 && c < 0x7f;
+}
+
+bool valid_port(std::string_view port) {
+  unsigned number = 0;
+  const auto parsed = std::from_chars(port.data(), port.data() + port.size(), number);
+  return parsed.ec == std::errc{} && parsed.ptr == port.data() + port.size() && number >= 1 && number <= 65535;
+}
+
+// "host", "host:port", "[v6]", "[v6]:port".
+bool valid_host_port(std::string_view place) {
+  if (place.starts_with('[')) {
+    const std::size_t end = place.find(']');
+    if (end == std::string_view::npos || end < 3) return false;
+    const std::string_view rest = place.substr(end + 1);
+    return rest.empty() || (rest[0] == ':' && valid_port(rest.substr(1)));
+  }
+  const std::size_t colon = place.find(':');
+  const std::string_view host = place.substr(0, colon);
+  if (host.empty() || !std::all_of(host.begin(), host.end(), is_name_character)) return false;
+  return colon == std::string_view::npos || valid_port(place.substr(colon + 1));
+}
+
+std::string quoted(std::string_view word) {
+  return '"' + std::string(word) + '"';
+}
+
+template <typename Named>
+void check_names(const std::vector<Named>& all, const char* what, Findings& findings) {
+  std::set<std::string_view> seen;
+  for (const Named& one : all) {
+    if (one.name.empty() || seen.insert(one.name).second) continue;
+    findings.error(one.line, std::string(what) + ".name",
+                   quoted(one.name) + " is used twice; give each " + what + " a name of its own");
+  }
+}
+
+void check_address(const NatsAddress& address, const std::string& owner, int line, Findings& findings) {
+  if (!address.creds_file.empty() && !address.nkey_file.empty())
+    findings.error(line, owner + ".nkey_file", "cannot be used together with creds_file; keep one of them");
+  if (address.tls_cert.empty() != address.tls_key.empty())
+    findings.error(line, owner + (address.tls_key.empty() ? ".tls_key" : ".tls_cert"),
+                   "is missing; tls_cert and tls_key go together");
+  if (address.url.starts_with("nats://") && !address.tls_cert.empty() && address.tls_ca.empty())
+    findings.warning(line, owner + ".tls_ca", "is not given; the server is checked against the system's certificates");
+}
+
+bool is_required(const Config& config, std::string_view name) {
+  return std::any_of(config.targets.begin(), config.targets.end(),
+                     [&](const TargetConfig& target) { return target.name == name && target.required; });
+}
+
+bool is_target(const Config& config, std::string_view name) {
+  return std::any_of(config.targets.begin(), config.targets.end(),
+                     [&](const TargetConfig& target) { return target.name == name; });
+}
+
+void check_route_targets(const Config& config, const RouteConfig& route, Findings& findings) {
+  std::set<std::string_view> seen;
+  bool required = route.targets.empty();  // an empty list has been complained about
+  bool known = true;
+  for (const std::string& name : route.targets) {
+    if (!seen.insert(name).second)
+      findings.error(route.line, "route.targets", quoted(name) + " is named twice; name each target once");
+    if (!is_target(config, name)) {
+      known = false;
+      findings.error(route.line, "route.targets",
+                     quoted(name) + " is no target of this file; add a [[target]] of that name or correct the route");
+    }
+    required = required || is_required(config, name);
+  }
+  if (known && !required)
+    findings.error(route.line, "route.targets",
+                   "has no required target, so its records could never leave; add one with required = true");
+}
+
+bool covered_by(const std::vector<std::string>& patterns, std::string_view subject) {
+  return std::any_of(patterns.begin(), patterns.end(),
+                     [&](const std::string& pattern) { return pattern_covers(pattern, subject); });
+}
+
+bool overlaps(const std::vector<std::string>& patterns, std::string_view subject) {
+  return std::any_of(patterns.begin(), patterns.end(),
+                     [&](const std::string& pattern) { return patterns_overlap(pattern, subject); });
+}
+
+// An earlier route takes everything that this one could.
+void warn_of_unreachable_routes(const Config& config, Findings& findings) {
+  std::vector<std::string> earlier;
+  for (const RouteConfig& route : config.routes) {
+    const bool hidden = !route.subjects.empty() && std::all_of(route.subjects.begin(), route.subjects.end(),
+                                                               [&](const auto& s) { return covered_by(earlier, s); });
+    if (hidden)
+      findings.warning(route.line, "route.subjects", "no message reaches this route: the ones before it take them all");
+    earlier.insert(earlier.end(), route.subjects.begin(), route.subjects.end());
+  }
+}
+
+void warn_of_idle_routes(const Config& config, Findings& findings) {
+  std::vector<std::string> incoming;
+  for (const SourceConfig& source : config.sources) {
+    if (source.subjects.empty()) return;  // takes whatever its stream has: nothing can be said
+    incoming.insert(incoming.end(), source.subjects.begin(), source.subjects.end());
+  }
+  for (const RouteConfig& route : config.routes) {
+    for (const std::string& subject : route.subjects) {
+      if (!incoming.empty() && !overlaps(incoming, subject))
+        findings.warning(route.line, "route.subjects", "no source brings " + quoted(subject));
+    }
+  }
+}
+
+void warn_of_unrouted_subjects(const Config& config, Findings& findings) {
+  if (config.routes.empty()) return;
+  std::vector<std::string> routed;
+  for (const RouteConfig& route : config.routes)
+    routed.insert(routed.end(), route.subjects.begin(), route.subjects.end());
+  for (const SourceConfig& source : config.sources) {
+    for (const std::string& subject : source.subjects) {
+      if (!overlaps(routed, subject)) {
+        findings.warning(source.line, "source.subjects",
+                         "no route can match " + quoted(subject) + "; its messages will go to quarantine as no_route");
+      } else if (!covered_by(routed, subject)) {
+        findings.warning(
+            source.line, "source.subjects",
+            "no one route takes all of " + quoted(subject) + "; what none takes will go to quarantine as no_route");
+      }
+    }
+  }
+}
+
+void check_spool(const Config& config, Findings& findings) {
+  const SpoolOptions& spool = config.spool;
+  if (spool.limits.max_bytes < spool.journal_bytes + kRoomBesideJournal)
+    findings.error(config.spool_line, "spool.max_bytes",
+                   "leaves no room for records beside the journal; must be at least " +
+                       bytes_text(spool.journal_bytes + kRoomBesideJournal) + " with this journal_bytes");
+  if (spool.limits.quarantine_max_bytes > spool.limits.max_bytes)
+    findings.warning(config.spool_line, "spool.quarantine_max_bytes", "is above max_bytes, which is reached first");
+}
+
+}  // namespace
+
+const char* name_rule(std::string_view value) {
+  const bool right =
+      !value.empty() && value.size() <= kMaxName && std::all_of(value.begin(), value.end(), is_name_character);
+  return right ? nullptr : "must be 1 to 64 letters, digits, '-', '_' or '.'";
+}
+
+const char* site_rule(std::string_view value) {
+  const bool right =
+      !value.empty() && value.size() <= kMaxName && std::all_of(value.begin(), value.end(), is_printable);
+  return right ? nullptr : "must be 1 to 64 printable ASCII characters without a space, like \"truck-07\"";
+}
+
+const char* path_rule(std::string_view value) {
+  const bool right = value.starts_with('/') && value.size() <= kMaxPath && value.find('\0') == std::string_view::npos;
+  return right ? nullptr : "must be an absolute path";
+}
+
+const char* socket_rule(std::string_view value) {
+  const bool right = path_rule(value) == nullptr && value.size() <= kMaxSocketPath && !value.ends_with('/');
+  return right ? nullptr : "must be an absolute path of at most 107 bytes";
+}
+
+const char* nats_name_rule(std::string_view value) {
+  const bool right = !value.empty() && value.size() <= 255 && std::all_of(value.begin(), value.end(), is_printable) &&
+                     value.find_first_of(".*>/\\") == std::string_view::npos;
+  return right ? nullptr
+               : "must be a name as JetStream takes it: printable, without spaces, '.', '*', '>', '/' or '\\'";
+}
+
+const char* nats_url_rule(std::string_view value) {
+  constexpr const char* kRight = "must be one server, like \"nats://host:4222\" or \"tls://host:4222\"";
+  const std::size_t scheme = value.starts_with("nats://") ? 7 : value.starts_with("tls://") ? 6 : 0;
+  if (scheme == 0) return kRight;
+  const std::string_view place = value.substr(scheme);
+  if (place.find('@') != std::string_view::npos)
+    return "must not hold a user or password; put credentials into a file and name it with creds_file or nkey_file";
+  return valid_host_port(place) ? nullptr : kRight;
+}
+
+const char* pattern_rule(std::string_view value) {
+  const bool right = value.size() <= kMaxSubject && valid_pattern(value);
+  return right ? nullptr
+               : "must be a subject, like \"telemetry.>\": tokens between dots, '*' for one token, a last '>' for all "
+                 "that follow";
+}
+
+const char* credential_rule(std::string_view value) {
+  return name_rule(value) == nullptr && value != "." && value != ".."
+             ? nullptr
+             : "must be the name of a systemd credential, like \"spool.key\", not a path";
+}
+
+bool pattern_covers(std::string_view outer, std::string_view inner) {
+  for (;;) {
+    const std::size_t outer_dot = outer.find('.');
+    const std::size_t inner_dot = inner.find('.');
+    const std::string_view wide = outer.substr(0, outer_dot);
+    const std::string_view narrow = inner.substr(0, inner_dot);
+    if (wide == ">") return true;
+    if (narrow == ">" || (wide != "*" && wide != narrow)) return false;
+    const bool outer_ends = outer_dot == std::string_view::npos;
+    const bool inner_ends = inner_dot == std::string_view::npos;
+    if (outer_ends || inner_ends) return outer_ends && inner_ends;
+    outer.remove_prefix(outer_dot + 1);
+    inner.remove_prefix(inner_dot + 1);
+  }
+}
+
+void check_rules(const Config& config, Findings& findings) {
+  check_names(config.sources, "source", findings);
+  check_names(config.targets, "target", findings);
+  for (const SourceConfig& source : config.sources) check_address(source.address, "source", source.line, findings);
+  for (const TargetConfig& target : config.targets) check_address(target.address, "target", target.line, findings);
+  for (const RouteConfig& route : config.routes) check_route_targets(config, route, findings);
+  check_spool(config, findings);
+
+  const bool any_required = std::any_of(config.targets.begin(), config.targets.end(),
+                                        [](const TargetConfig& target) { return target.required; });
+  if (config.targets.empty()) {
+    findings.error(0, "target", "there is none, so no record could ever leave; add a [[target]]");
+  } else if (config.routes.empty() && !any_required) {
+    findings.error(config.targets.front().line, "target.required",
+                   "no target is required, so no record could ever leave; set required = true on one");
+  }
+  if (config.sources.empty()) findings.warning(0, "source", "there is none: nothing will be taken in");
+  warn_of_unreachable_routes(config, findings);
+  warn_of_idle_routes(config, findings);
+  warn_of_unrouted_subjects(config, findings);
+}
+
+}  // namespace holdfast
