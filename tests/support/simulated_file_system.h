@@ -53,6 +53,8 @@ struct StepCounts {
   std::uint64_t struck = 0;               // steps that a fault has struck
 };
 
+class SimulatedDisk;
+
 class SimulatedFileSystem : public FileSystem {
  public:
   explicit SimulatedFileSystem(std::uint64_t seed = 0);
@@ -114,9 +116,8 @@ class SimulatedFileSystem : public FileSystem {
   std::vector<std::string> find(std::string_view text) const;
 
  private:
-  struct Disk;
-  explicit SimulatedFileSystem(std::shared_ptr<Disk> disk);
-  std::shared_ptr<Disk> disk_;
+  explicit SimulatedFileSystem(std::shared_ptr<SimulatedDisk> disk);
+  std::shared_ptr<SimulatedDisk> disk_;
 };
 
 }  // namespace holdfast
