@@ -34,7 +34,7 @@ boost_version() {
     if is_installed "libboost$version-dev"; then echo "$version"; return; fi
   done
   for version in 1.81 1.83 1.88 1.90; do
-    if apt-cache show "libboost-json$version-dev" >/dev/null 2>&1; then echo "$version"; return; fi
+    if apt-cache show "libboost-json$version-dev" 2>/dev/null | grep -q '^Package:'; then echo "$version"; return; fi
   done
 }
 
