@@ -121,6 +121,7 @@ class PosixFileSystem : public FileSystem {
     return open_path(parent_path(path), O_PATH | O_DIRECTORY, 0);
   }
   Result<Descriptor> open_file(const std::string& path, int flags) const;
+  Result<Descriptor> open_direct(const std::string& path) const;
   Result<Descriptor> create_file(const std::string& path, bool may_exist) const;
   Result<void> visit_names(DIR* directory, const std::string& path,
                            const std::function<bool(std::string_view, NameType)>& visit) const;
@@ -134,16 +135,17 @@ class PosixFileSystem : public FileSystem {
 // An existing regular file, and nothing else: a pipe in its place neither hangs us nor is taken for one.
 Result<Descriptor> PosixFileSystem::open_file(const std::string& path, int flags) const {
   Descriptor file = open_path(path, flags | O_NONBLOCK | O_NOCTTY, 0);
-  if (!file) {
-    const int code = errno;
-    Error error = posix_error("open", path, code, Effect::looks);
-    if (code == EINVAL && (flags & O_DIRECT) != 0) error.kind = ErrorKind::unavailable;
-    return error;
-  }
+  if (!file) return posix_error("open", path, errno, Effect::looks);
   struct stat about {};
   if (::fstat(file.get(), &about) != 0) return posix_error("open", path, errno, Effect::looks);
   if (!S_ISREG(about.st_mode)) return Error{ErrorKind::invalid, "cannot open " + path + ": not a file"};
   return file;
+}
+
+Result<Descriptor> PosixFileSystem::open_direct(const std::string& path) const {
+  Result<Descriptor> file = open_file(path, O_RDONLY);
+  if (!file.ok() || ::fcntl(file->get(), F_SETFL, O_DIRECT) == 0) return file;
+  return Error{ErrorKind::unavailable, "cannot read " + path + " past the page cache: not in this file system"};
 }
 
 // The name is tried as new first and as existing second, so that the mode is set by whoever made it, whatever the
@@ -169,7 +171,7 @@ Result<std::unique_ptr<File>> PosixFileSystem::open(const std::string& path, Ope
       file = open_file(path, O_RDONLY);
       break;
     case OpenMode::read_direct:
-      file = open_file(path, O_RDONLY | O_DIRECT);
+      file = open_direct(path);
       break;
     case OpenMode::write:
       file = open_file(path, O_RDWR);
@@ -221,6 +223,7 @@ Result<void> PosixFileSystem::rename(const std::string& from, const std::string&
   if (!from_parent) return posix_error("rename", from, errno, Effect::makes);
   const Descriptor to_parent = open_parent(to);
   if (!to_parent) return posix_error("rename to", to, errno, Effect::makes);
+  const std::string both = from + " to " + to;
   const std::string old_name = last_name(from);
   const std::string new_name = last_name(to);
   const unsigned flags = rename == Rename::no_replace ? RENAME_NOREPLACE : 0U;
@@ -230,7 +233,7 @@ Result<void> PosixFileSystem::rename(const std::string& from, const std::string&
     result = link_then_unlink(from_parent.get(), old_name.c_str(), to_parent.get(), new_name.c_str());
   }
   if (result == 0) return {};
-  return posix_error("rename", from + " to " + to, errno, Effect::makes);
+  return posix_error("rename", both, errno, Effect::makes);
 }
 
 Result<NameInfo> PosixFileSystem::inspect(const std::string& path) {

@@ -182,6 +182,7 @@ void SimulatedContent::resize(std::uint64_t size) {
 }
 
 void SimulatedContent::write(std::uint64_t offset, ByteView bytes) {
+  if (bytes.empty()) return;
   each_piece(offset, bytes.size(), [&](std::uint64_t index, std::size_t at, std::size_t count, std::size_t done) {
     replace(index, laid_over(cached(index), at, bytes.subspan(done, count)));
   });

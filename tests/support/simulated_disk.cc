@@ -9,6 +9,7 @@ namespace holdfast {
 namespace {
 
 constexpr std::size_t kTraceLines = 64;
+constexpr std::size_t kLongestName = 255;
 
 void mix(std::uint64_t& hash, std::uint64_t value) {
   hash = (hash ^ value) * 0x100000001b3U;
@@ -112,6 +113,7 @@ Result<Place> SimulatedDisk::place(const Call& call, const std::string& path) co
   auto directory = find(call, parent_path(path));
   if (!directory.ok()) return directory.error();
   if ((*directory)->type != NameType::directory) return failed(call, ErrorKind::invalid, "not in a directory");
+  if (last_name(path).size() > kLongestName) return failed(call, ErrorKind::invalid, "the name is too long");
   return Place{*std::move(directory), last_name(path)};
 }
 
@@ -122,7 +124,9 @@ Result<NodePtr> SimulatedDisk::find(const Call& call, const std::string& path) c
   for (std::string_view rest = path; node;) {
     if (node->type != NameType::directory) return failed(call, ErrorKind::invalid, "not in a directory");
     const std::size_t slash = rest.find('/');
-    node = node->now(rest.substr(0, slash));
+    const std::string_view name = rest.substr(0, slash);
+    if (name.size() > kLongestName) return failed(call, ErrorKind::invalid, "the name is too long");
+    node = node->now(name);
     if (slash == std::string_view::npos) break;
     rest.remove_prefix(slash + 1);
   }
