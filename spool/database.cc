@@ -433,6 +433,13 @@ Result<Statement> Database::prepare(std::string_view sql) {
   return Statement(this, statement);
 }
 
+Result<void> Database::prepare(Statement& into, std::string_view sql) {
+  auto statement = prepare(sql);
+  if (!statement.ok()) return statement.error();
+  into = *std::move(statement);
+  return {};
+}
+
 std::uint64_t Database::changes() const {
   return static_cast<std::uint64_t>(sqlite3_changes64(handle_));
 }

@@ -85,6 +85,7 @@ class Database {
 
   Result<void> execute(const std::string& sql);
   Result<Statement> prepare(std::string_view sql);
+  Result<void> prepare(Statement& into, std::string_view sql);
   std::uint64_t changes() const;  // rows changed by the last statement that changes any
 
   Result<void> begin(Durability durability);

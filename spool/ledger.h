@@ -1,9 +1,9 @@
-// The ledger: remembers identities after the journal segment that committed them is gone, so that a redelivery is recognised.
-// It only answers whether an arriving identity was seen; it never decides that a record has left.
+// The ledger: remembers identities after the journal segment that committed them is gone, so that a redelivery is
+// recognised. It only answers whether an arriving identity was seen; it never decides that a record has left.
 //
-// Two kinds of memory: positions in a stream, packed one row a run of neighbours (8 to 12 bytes each, kept until the stream can no
-// longer redeliver them), and ids, in sorted runs with a filter in memory (16 bytes on disk, about 2 in memory, kept for the window).
-// A fresh message is told apart without touching the disk.
+// Two kinds of memory: positions in a stream, packed one row a run of neighbours (8 to 12 bytes each, kept until the
+// stream can no longer redeliver them), and ids, in sorted runs with a filter in memory (16 bytes on disk, about 2 in
+// memory, kept for the window). A fresh message is told apart without touching the disk.
 //
 // Written only inside Index::apply, in its transaction. Threads: as Index.
 #pragma once
@@ -38,26 +38,39 @@ class Ledger {
   static Result<std::unique_ptr<Ledger>> open(Database& database);
   ~Ledger();
 
-  // `now` is running time: monotonic time summed over lives. Idempotent: an entry remembered twice is one.
+  // Inside a transaction of the caller's, whose end is told: keep() when it was committed, undo() when it was rolled
+  // back. `now` is running time: monotonic time summed over lives. Idempotent: an entry remembered twice is one, as it
+  // was first.
   Result<void> remember(std::span<const LedgerEntry> entries, Nanoseconds now);
+  void keep();
+  void undo();
+
   // False without touching the disk for nearly every fresh identity; may say true for one.
   bool maybe_seen(const RecordId& id, const std::optional<StreamPosition>& position) const;
+  // Exact for positions. Of an id 12 bytes are kept: that some two of ten million share them has a chance of about
+  // 2^-50, and then the contents differ, which makes the newcomer a conflict: kept, not dropped.
   Result<std::optional<Seen>> find(const RecordId& id, const std::optional<StreamPosition>& position);
 
-  // Forgets ids older than `window`, and the oldest above `max_ids`; a bounded piece of work a call. True: there is more.
+  // Forgets ids older than `window`, and the oldest above `max_ids`; a bounded piece of work a call, in a transaction
+  // of its own. True: there is more. Ids go in runs of at most 262,144 whose ages lie within a sixteenth of the window:
+  // one is kept that much longer than it need be, never shorter, and the newest `max_ids` always.
   Result<bool> prune(Nanoseconds now, Nanoseconds window, std::uint64_t max_ids);
-  // Positions of this stream below `floor` can not be redelivered any more.
+  // Positions of this stream below `floor` can not be redelivered any more. They go in rows of some hundreds, at most
+  // kPrunedRows a call, in a transaction of its own: some are kept longer.
   Result<void> prune_positions(std::uint64_t stream_tag, std::uint64_t floor);
 
-  // The timestamp remembered for a position, and the greatest position known at or below `sequence`: how a source finds out that
-  // its stream went back.
+  // The timestamp remembered for a position, and the greatest position known at or below `sequence`: how a source finds
+  // out that its stream went back. Of several timestamps of one sequence the latest.
   Result<std::optional<StreamPosition>> last_position(std::uint64_t stream_tag, std::uint64_t at_or_below);
   std::uint64_t ids() const;
+  std::size_t memory_bytes() const;  // of filters and fences: about 1.8 an id
 
  private:
   struct Parts;
   explicit Ledger(std::unique_ptr<Parts> parts);
   std::unique_ptr<Parts> parts_;
 };
+
+inline constexpr std::size_t kPrunedRows = 1024;
 
 }  // namespace holdfast

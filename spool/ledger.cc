@@ -1,0 +1,123 @@
+#include "spool/ledger.h"
+
+#include <algorithm>
+#include <map>
+
+#include "spool/id_ledger.h"
+#include "spool/position_ledger.h"
+
+namespace holdfast {
+
+struct Ledger::Parts {
+  Database& database;
+  std::unique_ptr<PositionLedger> positions;
+  std::unique_ptr<IdLedger> ids;
+
+  // One lazy transaction around `work`. What it forgets may come back after a power cut, and is forgotten again.
+  template <typename Work>
+  Result<bool> alone(Work work) {
+    HOLDFAST_TRY(database.begin(Durability::lazy));
+    auto more = work();
+    if (!more.ok()) {
+      database.rollback();
+      ids->undo();
+      return more;
+    }
+    if (auto committed = database.commit(); !committed.ok()) {
+      ids->undo();
+      return committed.error();
+    }
+    ids->keep();
+    return more;
+  }
+};
+
+namespace {
+
+std::array<std::uint8_t, 4> prefix_of(const ContentDigest& digest) {
+  std::array<std::uint8_t, 4> prefix;
+  std::copy_n(digest.bytes.begin(), prefix.size(), prefix.begin());
+  return prefix;
+}
+
+}  // namespace
+
+Ledger::Ledger(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+Ledger::~Ledger() = default;
+
+Result<std::unique_ptr<Ledger>> Ledger::open(Database& database) {
+  auto positions = PositionLedger::open(database);
+  if (!positions.ok()) return positions.error();
+  auto ids = IdLedger::open(database);
+  if (!ids.ok()) return ids.error();
+  auto parts = std::make_unique<Parts>(Parts{database, *std::move(positions), *std::move(ids)});
+  return std::unique_ptr<Ledger>(new Ledger(std::move(parts)));
+}
+
+Result<void> Ledger::remember(std::span<const LedgerEntry> entries, Nanoseconds now) {
+  std::map<std::uint64_t, std::vector<PositionEntry>> positions;  // by stream
+  std::vector<IdEntry> ids;
+  for (const LedgerEntry& entry : entries) {
+    const auto content = prefix_of(entry.content);
+    if (const auto& position = entry.position) {
+      positions[position->stream_tag].push_back({position->sequence, position->timestamp_ns, content});
+    } else {
+      ids.push_back({prefix_of(entry.id), content});
+    }
+  }
+  for (auto& [stream, of_stream] : positions) HOLDFAST_TRY(parts_->positions->remember(stream, std::move(of_stream)));
+  return ids.empty() ? Result<void>{} : parts_->ids->remember(std::move(ids), now);
+}
+
+void Ledger::keep() {
+  parts_->positions->keep();
+  parts_->ids->keep();
+}
+
+void Ledger::undo() {
+  parts_->positions->undo();
+  parts_->ids->undo();
+}
+
+bool Ledger::maybe_seen(const RecordId& id, const std::optional<StreamPosition>& position) const {
+  return position ? parts_->positions->maybe_seen(*position) : parts_->ids->maybe_seen(prefix_of(id));
+}
+
+Result<std::optional<Seen>> Ledger::find(const RecordId& id, const std::optional<StreamPosition>& position) {
+  const auto seen = [](const auto& found) -> Result<std::optional<Seen>> {
+    if (!found.ok()) return found.error();
+    return *found ? std::optional(Seen{(*found)->content}) : std::nullopt;
+  };
+  return position ? seen(parts_->positions->find(*position)) : seen(parts_->ids->find(prefix_of(id)));
+}
+
+Result<bool> Ledger::prune(Nanoseconds now, Nanoseconds window, std::uint64_t max_ids) {
+  IdLedger& ids = *parts_->ids;
+  if (!ids.has_old(now, window, max_ids)) return false;
+  return parts_->alone([&]() -> Result<bool> {
+    const auto forgot = ids.forget_oldest(now, window, max_ids);
+    if (!forgot.ok()) return forgot.error();
+    return ids.has_old(now, window, max_ids);
+  });
+}
+
+Result<void> Ledger::prune_positions(std::uint64_t stream_tag, std::uint64_t floor) {
+  const auto more = parts_->alone([&] { return parts_->positions->forget_below(stream_tag, floor, kPrunedRows); });
+  return more.ok() ? Result<void>{} : more.error();
+}
+
+Result<std::optional<StreamPosition>> Ledger::last_position(std::uint64_t stream_tag, std::uint64_t at_or_below) {
+  const auto last = parts_->positions->last(stream_tag, at_or_below);
+  if (!last.ok()) return last.error();
+  if (!*last) return std::optional<StreamPosition>{};
+  return std::optional(StreamPosition{stream_tag, (*last)->sequence, (*last)->timestamp_ns});
+}
+
+std::uint64_t Ledger::ids() const {
+  return parts_->ids->ids();
+}
+std::size_t Ledger::memory_bytes() const {
+  return parts_->ids->memory_bytes();
+}
+
+}  // namespace holdfast

@@ -1,0 +1,72 @@
+// The part of the ledger that remembers positions in streams: rows of neighbours, packed (entries of 8 to 10 bytes),
+// which do not overlap: a question reads one row, and none when the position lies above everything its stream had.
+//
+// An entry: varint of the step from the sequence before it, zigzag varint of the step of its timestamp, 4 bytes of
+// content. Ordered by sequence, then timestamp. One sequence's entries are all in one row.
+//
+// Writes happen in the caller's transaction, whose end is told: keep() when it was committed, undo() when it was rolled
+// back.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "crypto/bytes.h"
+#include "spool/database.h"
+#include "spool/identity.h"
+
+namespace holdfast {
+
+struct PositionEntry {
+  std::uint64_t sequence = 0;
+  std::int64_t timestamp_ns = 0;
+  std::array<std::uint8_t, 4> content{};
+  bool operator==(const PositionEntry&) const = default;
+};
+
+// What one row holds, its first sequence apart.
+Bytes encode_positions(std::span<const PositionEntry> entries);
+// Nothing when the bytes are not exactly one row's.
+std::optional<std::vector<PositionEntry>> decode_positions(std::uint64_t first_sequence, ByteView bytes);
+
+class PositionLedger {
+ public:
+  static Result<std::unique_ptr<PositionLedger>> open(Database& database);
+
+  Result<void> remember(std::uint64_t stream_tag, std::vector<PositionEntry> entries);
+  bool maybe_seen(const StreamPosition& position) const;
+  Result<std::optional<PositionEntry>> find(const StreamPosition& position);
+  // Of several with one sequence the latest.
+  Result<std::optional<PositionEntry>> last(std::uint64_t stream_tag, std::uint64_t at_or_below);
+  // Forgets at most `limit` rows that lie below the floor as a whole. True: there may be more.
+  Result<bool> forget_below(std::uint64_t stream_tag, std::uint64_t floor, std::size_t limit);
+
+  void keep() { kept_ = greatest_; }
+  void undo() { greatest_ = kept_; }
+
+ private:
+  struct Row {
+    std::uint64_t number = 0;
+    std::uint64_t last = 0;
+    std::vector<PositionEntry> entries;
+    std::size_t bytes = 0;
+  };
+  explicit PositionLedger(Database& database) : database_(database) {}
+  Result<void> prepare();
+  Result<void> load();
+  Result<std::optional<Row>> row_at(std::uint64_t stream_tag, std::uint64_t sequence);
+  Result<std::uint64_t> first_above(std::uint64_t stream_tag, std::uint64_t sequence);
+  Result<std::size_t> place(std::uint64_t stream_tag, std::span<const PositionEntry> entries);
+  Result<void> write(std::uint64_t stream_tag, std::span<const PositionEntry> entries);
+
+  Database& database_;
+  Statement at_or_below_, above_, insert_, remove_, raise_, below_;
+  std::map<std::uint64_t, std::uint64_t> greatest_, kept_;  // by stream: the greatest sequence it ever had
+};
+
+}  // namespace holdfast
