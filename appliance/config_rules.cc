@@ -1,12 +1,11 @@
 #include "appliance/config_rules.h"
 
 #include <algorithm>
-#include <charconv>
-#include <cstring>
 #include <set>
 #include <string>
 
 #include "appliance/quantity.h"
+#include "forwarder/nats_url.h"
 #include "spool/subject.h"
 
 namespace holdfast {
@@ -26,26 +25,6 @@ bool is_name_character(char c) {
 
 bool is_printable(char c) {
   return c > 0x20 && c < 0x7f;
-}
-
-bool valid_port(std::string_view port) {
-  unsigned number = 0;
-  const auto parsed = std::from_chars(port.data(), port.data() + port.size(), number);
-  return parsed.ec == std::errc{} && parsed.ptr == port.data() + port.size() && number >= 1 && number <= 65535;
-}
-
-// "host", "host:port", "[v6]", "[v6]:port".
-bool valid_host_port(std::string_view place) {
-  if (place.starts_with('[')) {
-    const std::size_t end = place.find(']');
-    if (end == std::string_view::npos || end < 3) return false;
-    const std::string_view rest = place.substr(end + 1);
-    return rest.empty() || (rest[0] == ':' && valid_port(rest.substr(1)));
-  }
-  const std::size_t colon = place.find(':');
-  const std::string_view host = place.substr(0, colon);
-  if (host.empty() || !std::all_of(host.begin(), host.end(), is_name_character)) return false;
-  return colon == std::string_view::npos || valid_port(place.substr(colon + 1));
 }
 
 std::string quoted(std::string_view word) {
@@ -68,8 +47,12 @@ void check_address(const NatsAddress& address, const std::string& owner, int lin
   if (address.tls_cert.empty() != address.tls_key.empty())
     findings.error(line, owner + (address.tls_key.empty() ? ".tls_key" : ".tls_cert"),
                    "is missing; tls_cert and tls_key go together");
-  if (address.url.starts_with("nats://") && !address.tls_cert.empty() && address.tls_ca.empty())
-    findings.warning(line, owner + ".tls_ca", "is not given; the server is checked against the system's certificates");
+  for (const NatsEndpoint& endpoint : parse_nats_url(address.url).value_or(std::vector<NatsEndpoint>())) {
+    if (endpoint.login.empty()) continue;
+    findings.warning(line, owner + ".url",
+                     "holds a login that who reads this file can read; creds_file or nkey_file keeps it apart");
+    break;
+  }
 }
 
 bool is_required(const Config& config, std::string_view name) {
@@ -198,13 +181,8 @@ const char* nats_name_rule(std::string_view value) {
 }
 
 const char* nats_url_rule(std::string_view value) {
-  constexpr const char* kRight = "must be one server, like \"nats://host:4222\" or \"tls://host:4222\"";
-  const std::size_t scheme = value.starts_with("nats://") ? 7 : value.starts_with("tls://") ? 6 : 0;
-  if (scheme == 0) return kRight;
-  const std::string_view place = value.substr(scheme);
-  if (place.find('@') != std::string_view::npos)
-    return "must not hold a user or password; put credentials into a file and name it with creds_file or nkey_file";
-  return valid_host_port(place) ? nullptr : kRight;
+  if (parse_nats_url(value)) return nullptr;
+  return "must be like \"nats://host:4222\" or \"tls://host:4222\", several with commas between them";
 }
 
 const char* pattern_rule(std::string_view value) {

@@ -252,15 +252,20 @@ const BadFile kBadFiles[] = {
      "h.toml:9: source.type: \"mqtt\" is not known; must be one of \"nats\"\n"},
     {"NoUrl", "url = \"nats://127.0.0.1:4222\"", "", "h.toml:7: source.url: is missing; it has no default\n"},
     {"UrlScheme", "url = \"nats://127.0.0.1:4222\"", "url = \"http://127.0.0.1\"",
-     "h.toml:10: source.url: must be one server, like \"nats://host:4222\" or \"tls://host:4222\"\n"},
+     "h.toml:10: source.url: must be like \"nats://host:4222\" or \"tls://host:4222\", several with commas between "
+     "them\n"},
     {"UrlPort", "url = \"nats://127.0.0.1:4222\"", "url = \"nats://127.0.0.1:70000\"",
-     "h.toml:10: source.url: must be one server, like \"nats://host:4222\" or \"tls://host:4222\"\n"},
+     "h.toml:10: source.url: must be like \"nats://host:4222\" or \"tls://host:4222\", several with commas between "
+     "them\n"},
     {"UrlNoHost", "url = \"nats://127.0.0.1:4222\"", "url = \"nats://:4222\"",
-     "h.toml:10: source.url: must be one server, like \"nats://host:4222\" or \"tls://host:4222\"\n"},
+     "h.toml:10: source.url: must be like \"nats://host:4222\" or \"tls://host:4222\", several with commas between "
+     "them\n"},
     {"UrlPath", "url = \"nats://127.0.0.1:4222\"", "url = \"nats://127.0.0.1:4222/x\"",
-     "h.toml:10: source.url: must be one server, like \"nats://host:4222\" or \"tls://host:4222\"\n"},
-    {"UrlTwoServers", "url = \"nats://127.0.0.1:4222\"", "url = \"nats://a:1,nats://b:2\"",
-     "h.toml:10: source.url: must be one server, like \"nats://host:4222\" or \"tls://host:4222\"\n"},
+     "h.toml:10: source.url: must be like \"nats://host:4222\" or \"tls://host:4222\", several with commas between "
+     "them\n"},
+    {"UrlTwoServersOneBad", "url = \"nats://127.0.0.1:4222\"", "url = \"nats://a:1,http://b:2\"",
+     "h.toml:10: source.url: must be like \"nats://host:4222\" or \"tls://host:4222\", several with commas between "
+     "them\n"},
     {"NoStream", "stream = \"TELEMETRY\"", "", "h.toml:7: source.stream: is missing; it has no default\n"},
     {"StreamWithDot", "stream = \"TELEMETRY\"", "stream = \"TELE.METRY\"",
      "h.toml:11: source.stream: must be a name as JetStream takes it: printable, without spaces, '.', '*', '>', '/' or "
@@ -410,6 +415,15 @@ TEST(Config, WhatWouldSurprise_IsWarnedOf) {
             "h.toml:7: source.subjects: no route can match \"log\"; its messages will go to quarantine as no_route\n"
             "h.toml:35: route.subjects: no message reaches this route: the ones before it take them all\n"
             "h.toml:39: route.subjects: no source brings \"video.>\"\n");
+}
+
+TEST(Config, ALoginInAUrl_IsTakenAndWarnedOf) {
+  const LoadedConfig loaded =
+      parse_config(replaced(kGood, "nats://127.0.0.1:4222", "nats://user:secret@a:1,nats://b:2"));
+  EXPECT_TRUE(loaded.ok()) << all_errors(loaded);
+  EXPECT_EQ(all_warnings(loaded),
+            "h.toml:7: source.url: holds a login that who reads this file can read; creds_file or nkey_file keeps it "
+            "apart\n");
 }
 
 TEST(Config, WithoutASource_ThereIsAWarning) {

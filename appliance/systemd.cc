@@ -1,0 +1,34 @@
+#include "appliance/systemd.h"
+
+#include <systemd/sd-daemon.h>
+
+namespace holdfast {
+
+void notify_ready() {
+  ::sd_notify(0, "READY=1");
+}
+
+void notify_stopping() {
+  ::sd_notify(0, "STOPPING=1");
+}
+
+void notify_watchdog() {
+  ::sd_notify(0, "WATCHDOG=1");
+}
+
+void notify_status(const std::string& line) {
+  ::sd_notify(0, ("STATUS=" + line).c_str());
+}
+
+void notify_extend_timeout(Nanoseconds by) {
+  const auto micros = std::chrono::duration_cast<std::chrono::microseconds>(by).count();
+  ::sd_notify(0, ("EXTEND_TIMEOUT_USEC=" + std::to_string(micros)).c_str());
+}
+
+std::optional<Nanoseconds> watchdog_interval() {
+  std::uint64_t micros = 0;
+  if (::sd_watchdog_enabled(0, &micros) <= 0) return std::nullopt;
+  return std::chrono::microseconds(micros);
+}
+
+}  // namespace holdfast
