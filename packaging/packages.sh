@@ -50,7 +50,7 @@ packages_for() {
           libfmt-dev libspdlog-dev libtomlplusplus-dev libcli11-dev ;;
       demo) echo nats-server ;;
       test) echo libgtest-dev nats-server git ca-certificates openssl e2fsprogs systemd ;;
-      deb) echo dpkg-dev lintian git ;;
+      deb) echo dpkg-dev fakeroot lintian git ;;
       fuzz) echo clang llvm ;;
       *) die "packages.sh knows no purpose '$purpose'" ;;
     esac
