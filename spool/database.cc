@@ -3,12 +3,15 @@
 #include <sqlite3.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstring>
 #include <optional>
 #include <utility>
 
+#include "spool/page_check.h"
 #include "spool/path.h"
+#include "spool/wal_renewal.h"
 
 namespace holdfast {
 
@@ -38,7 +41,6 @@ struct SqliteSeam {
 namespace {
 
 constexpr int kSectorBytes = 4096;
-constexpr std::size_t kCopyBytes = 256 << 10;
 constexpr int kLongestPath = 512;
 
 // --- Files, as SQLite calls them
@@ -48,11 +50,28 @@ struct OpenFile {
   SqliteSeam* seam;
   File* file;
   bool is_wal;
+  bool is_pages;  // the database itself
   bool new_name;  // its directory has not been synced since it was made
 };
 
 OpenFile& opened(sqlite3_file* base) {
   return *reinterpret_cast<OpenFile*>(base);
+}
+
+// Everything but the header on its own, which is looked at before the size of a page is known.
+bool is_page(const OpenFile& file, std::size_t count, sqlite3_int64 offset) {
+  return file.is_pages && count == kPageBytes && offset % static_cast<sqlite3_int64>(kPageBytes) == 0;
+}
+
+std::uint32_t page_number(sqlite3_int64 offset) {
+  return static_cast<std::uint32_t>(offset / static_cast<sqlite3_int64>(kPageBytes) + 1);
+}
+
+Result<void> write_page(OpenFile& file, sqlite3_int64 offset, ByteView bytes) {
+  std::array<std::uint8_t, kPageBytes> page;
+  std::copy(bytes.begin(), bytes.end(), page.begin());
+  seal_page(page_number(offset), page);
+  return file.file->write_at(static_cast<std::uint64_t>(offset), page);
 }
 
 int file_close(sqlite3_file* base) {
@@ -66,6 +85,10 @@ int file_read(sqlite3_file* base, void* out, int count, sqlite3_int64 offset) {
   const std::span<std::uint8_t> bytes(static_cast<std::uint8_t*>(out), static_cast<std::size_t>(count));
   const auto got = self.file->read_at(static_cast<std::uint64_t>(offset), bytes);
   if (!got.ok()) return self.seam->fail(SQLITE_IOERR_READ, got.error());
+  if (is_page(self, bytes.size(), offset) && *got > 0) {
+    const bool sound = *got == kPageBytes && page_is_sound(page_number(offset), bytes.first<kPageBytes>());
+    return sound ? SQLITE_OK : SQLITE_CORRUPT;
+  }
   if (*got == bytes.size()) return SQLITE_OK;
   std::memset(bytes.data() + *got, 0, bytes.size() - *got);
   return SQLITE_IOERR_SHORT_READ;
@@ -76,7 +99,8 @@ int file_write(sqlite3_file* base, const void* from, int count, sqlite3_int64 of
   if (self.seam->broken) return SQLITE_IOERR_WRITE;
   const ByteView bytes(static_cast<const std::uint8_t*>(from), static_cast<std::size_t>(count));
   const auto start = static_cast<std::uint64_t>(offset);
-  const auto written = self.file->write_at(start, bytes);
+  const auto written =
+      is_page(self, bytes.size(), offset) ? write_page(self, offset, bytes) : self.file->write_at(start, bytes);
   if (!written.ok()) return self.seam->fail(SQLITE_IOERR_WRITE, written.error());
   if (self.is_wal) self.seam->wal_end = std::max(start == 0 ? 0 : self.seam->wal_end, start + bytes.size());
   return SQLITE_OK;
@@ -160,7 +184,7 @@ SqliteSeam& seam_of(sqlite3_vfs* vfs) {
 int vfs_open(sqlite3_vfs* vfs, const char* name, sqlite3_file* base, int flags, int* out_flags) {
   SqliteSeam& seam = seam_of(vfs);
   OpenFile& self = opened(base);
-  self = OpenFile{{nullptr}, &seam, nullptr, (flags & SQLITE_OPEN_WAL) != 0, false};
+  self = OpenFile{{nullptr}, &seam, nullptr, (flags & SQLITE_OPEN_WAL) != 0, (flags & SQLITE_OPEN_MAIN_DB) != 0, false};
   if (name == nullptr || seam.broken) return SQLITE_CANTOPEN;  // a temporary file: there are none
   auto file = seam.fs.open(name, OpenMode::write);
   if (!file.ok() && file.error().kind == ErrorKind::not_found && (flags & SQLITE_OPEN_CREATE) != 0) {
@@ -236,43 +260,7 @@ void enlist(SqliteSeam& seam) {
   CHECK(sqlite3_vfs_register(&methods, 0) == SQLITE_OK);
 }
 
-// --- Before SQLite sees the files
-
-Result<void> copy_bytes(File& from, File& to) {
-  Bytes buffer(kCopyBytes);
-  for (std::uint64_t offset = 0;;) {
-    const auto got = from.read_at(offset, buffer);
-    if (!got.ok()) return got.error();
-    if (*got == 0) return {};
-    HOLDFAST_TRY(to.write_at(offset, ByteView(buffer).first(*got)));
-    offset += *got;
-  }
-}
-
-Result<void> remove_if_there(FileSystem& fs, const std::string& path) {
-  auto removed = fs.remove(path);
-  if (!removed.ok() && removed.error().kind != ErrorKind::not_found) return removed.error();
-  return {};
-}
-
-// The old WAL's pages may be clean in the page cache and not on the medium. Writing them again in their place could
-// tear what is there; so they are written elsewhere.
-Result<void> renew_wal(FileSystem& fs, const std::string& path) {
-  const std::string wal = path + "-wal";
-  const std::string copy = path + "-wal-copy";
-  HOLDFAST_TRY(remove_if_there(fs, copy));
-  const auto info = fs.inspect(wal);
-  if (!info.ok() && info.error().kind != ErrorKind::not_found) return info.error();
-  if (!info.ok() || info->size == 0) return {};
-  const auto from = fs.open(wal, OpenMode::read);
-  if (!from.ok()) return from.error();
-  const auto to = fs.open(copy, OpenMode::create_new);
-  if (!to.ok()) return to.error();
-  HOLDFAST_TRY(copy_bytes(**from, **to));
-  HOLDFAST_TRY((*to)->sync());
-  HOLDFAST_TRY(fs.rename(copy, wal, Rename::replace));
-  return fs.sync_directory(parent_path(path));
-}
+// --- What went wrong
 
 ErrorKind kind_of(int code, const std::optional<Error>& said) {
   switch (code & 0xff) {
@@ -391,6 +379,8 @@ Result<void> Database::connect() {
   const int code = sqlite3_open_v2(seam_->path.c_str(), &handle_, kFlags, seam_->name.c_str());
   if (code != SQLITE_OK) return error(code, "open");
   sqlite3_db_config(handle_, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
+  int reserved = kPageCheckBytes;
+  sqlite3_file_control(handle_, "main", SQLITE_FCNTL_RESERVE_BYTES, &reserved);
   HOLDFAST_TRY(
       execute("PRAGMA locking_mode=EXCLUSIVE;"  // before the first access: no shared memory file
               "PRAGMA page_size=4096;"

@@ -75,7 +75,7 @@ struct Journal::Parts {
   FileSystem& fs;
   const Namer& namer;
   JournalOptions options;
-  std::mutex map_mutex;  // read() looks a segment up while make_segment() adds one
+  mutable std::mutex mutex;  // the map and the order: read() and retire_oldest() come from other threads than append()
   std::map<std::uint32_t, Open> segments;
   std::deque<std::uint32_t> order;  // in use, oldest first
   bool active = false;              // the newest in `order` is ours to append to
@@ -86,7 +86,10 @@ struct Journal::Parts {
   Parts(FileSystem& fs_in, const Namer& namer_in, const JournalOptions& options_in)
       : fs(fs_in), namer(namer_in), options(options_in) {}
 
-  Open& newest() { return segments.at(order.back()); }
+  Open& newest() {
+    const std::lock_guard lock(mutex);
+    return segments.at(order.back());
+  }
 
   Result<void> find_segments();
   Result<std::uint64_t> base_of(const Open& segment, bool& from_medium);
@@ -261,18 +264,20 @@ std::size_t Journal::largest_frame() const { return parts_->options.segment_byte
 bool Journal::can_start() const { return free_segments() > 0; }
 
 std::uint32_t Journal::free_segments() const {
+  const std::lock_guard lock(parts_->mutex);
   const auto used = static_cast<std::uint32_t>(parts_->order.size());
   return used >= parts_->options.segments ? 0 : parts_->options.segments - used;
 }
 
 Result<void> Journal::make_segment() {
   auto& parts = *parts_;
-  for (const auto& [number, segment] : parts.segments) {
-    if (segment.base == 0) return {};
-  }
   std::uint32_t number = 0;
-  while (parts.segments.contains(number)) ++number;
-  if (parts.order.size() >= parts.options.segments) return {};
+  {
+    const std::lock_guard lock(parts.mutex);
+    const bool one_is_free = std::ranges::any_of(parts.segments, [](const auto& entry) { return entry.second.base == 0; });
+    if (one_is_free || parts.order.size() >= parts.options.segments) return {};
+    while (parts.segments.contains(number)) ++number;
+  }
   const std::string temporary = temporary_path(number);
   auto file = parts.fs.open(temporary, OpenMode::create);
   if (!file) return file.error();
@@ -290,7 +295,7 @@ Result<void> Journal::make_segment() {
   HOLDFAST_TRY((*file)->sync());
   HOLDFAST_TRY(parts.fs.rename(temporary, segment_path(number), Rename::no_replace));
   HOLDFAST_TRY(parts.fs.sync_directory(std::string(kDirectory)));
-  const std::lock_guard lock(parts.map_mutex);
+  const std::lock_guard lock(parts.mutex);
   parts.segments.emplace(number, Parts::Open{number, 0, parts.options.segment_bytes, std::move(*file)});
   return {};
 }
@@ -298,10 +303,13 @@ Result<void> Journal::make_segment() {
 Result<void> Journal::start_segment(std::uint64_t base) {
   HOLDFAST_TRY(make_segment());
   auto& parts = *parts_;
-  const auto free = std::ranges::find_if(parts.segments, [](const auto& entry) { return entry.second.base == 0; });
-  CHECK(free != parts.segments.end() && base != 0);
-  free->second.base = base;
-  parts.order.push_back(free->first);
+  {
+    const std::lock_guard lock(parts.mutex);
+    const auto free = std::ranges::find_if(parts.segments, [](const auto& entry) { return entry.second.base == 0; });
+    CHECK(free != parts.segments.end() && base != 0);
+    free->second.base = base;
+    parts.order.push_back(free->first);
+  }
   parts.active = true;
   parts.offset = 0;
   parts.next_batch = 0;
@@ -334,7 +342,7 @@ Result<void> Journal::read(FrameSpot spot, Bytes& out) {
   out.resize(spot.size);
   File* file = nullptr;
   {
-    const std::lock_guard lock(parts_->map_mutex);
+    const std::lock_guard lock(parts_->mutex);
     file = parts_->segments.at(spot.segment).file.get();
   }
   auto got = file->read_at(spot.offset, out);
@@ -344,6 +352,7 @@ Result<void> Journal::read(FrameSpot spot, Bytes& out) {
 }
 
 std::vector<Journal::Segment> Journal::in_use() const {
+  const std::lock_guard lock(parts_->mutex);
   std::vector<Segment> segments;
   for (const std::uint32_t number : parts_->order) segments.push_back({number, parts_->segments.at(number).base});
   return segments;
@@ -351,6 +360,7 @@ std::vector<Journal::Segment> Journal::in_use() const {
 
 void Journal::retire_oldest() {
   auto& parts = *parts_;
+  const std::lock_guard lock(parts.mutex);
   CHECK(!parts.order.empty());
   parts.segments.at(parts.order.front()).base = 0;
   parts.order.pop_front();
@@ -358,6 +368,7 @@ void Journal::retire_oldest() {
 }
 
 std::uint64_t Journal::disk_bytes() const {
+  const std::lock_guard lock(parts_->mutex);
   std::uint64_t bytes = 0;
   for (const auto& [number, segment] : parts_->segments) bytes += segment.size;
   return bytes;

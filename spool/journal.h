@@ -7,7 +7,8 @@
 // appended to again. Nothing is preallocated without being written: zeros are on the medium before a segment is first used, so a
 // commit changes no metadata and meets no full disk.
 //
-// Threads: append, start_segment, make_segment: one at a time. read: any thread at any time; who reads a frame of a segment that was reused
+// Threads: append, start_segment, make_segment, fits: one at a time. The others: any thread at any time; retire_oldest not of the segment that
+// is appended to meanwhile. Who reads a frame of a segment that was reused
 // meanwhile gets other bytes, and finds out by the sequence in the frame's header.
 #pragma once
 

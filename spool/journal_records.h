@@ -21,7 +21,6 @@ using TargetBits = std::uint64_t;
 inline constexpr std::size_t kMaxRouteTargets = 64;
 
 enum class Place : std::uint8_t {
-  pending,  // its sync has not returned
   journal,  // durable in the journal, and only there
   filed,    // in a file, with a row in the index, which decides from then on
   aside,    // left otherwise than by delivery; counted in the index
@@ -39,7 +38,7 @@ struct JournalRecord {
   Nanoseconds accepted{0};  // monotonic, of this boot
   std::optional<StreamPosition> position;
   Priority priority = 0;
-  Place place = Place::pending;
+  Place place = Place::journal;
   bool unproven = false;   // `filed` by an earlier life: the file is written again from the frame before the segment is reused
   bool this_life = false;  // taken by this life
   bool clock_trusted = false;

@@ -50,10 +50,12 @@ void Keyring::add_data_key(Manifest& manifest, const SecretKey& recipient) {
   manifest.slots.push_back(wrap_for_key(key, WrappedKind::data_key, number, recipient));
   manifest.current_data_key = number;
   manifest.data_key_bytes = 0;
+  const std::lock_guard lock(*mutex_);
   data_keys_.emplace(number, std::move(key));
 }
 
 const SecretKey* Keyring::data_key(std::uint32_t number) const {
+  const std::lock_guard lock(*mutex_);
   const auto found = data_keys_.find(number);
   return found == data_keys_.end() ? nullptr : &found->second;
 }

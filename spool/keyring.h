@@ -1,9 +1,11 @@
 // The keys of one spool, as this life holds them: the naming key and the data keys of the manifest's slots.
-// Threads: immutable but for add_data_key; the spool holds the lock.
+// Threads: any may look up; add_data_key and use_current, with current(): one at a time.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <memory>
+#include <mutex>
 #include <string>
 
 #include "crypto/digest.h"
@@ -26,13 +28,14 @@ class Keyring {
 
   const Namer& namer() const { return *namer_; }
   std::uint32_t current_number() const { return current_; }
-  const SecretKey& current() const { return data_keys_.at(current_); }
+  const SecretKey& current() const { return *data_key(current_); }
   // Null when the key is not there.
   const SecretKey* data_key(std::uint32_t number) const;
 
  private:
   std::unique_ptr<SecretKey> naming_;
   std::unique_ptr<Namer> namer_;
+  std::unique_ptr<std::mutex> mutex_ = std::make_unique<std::mutex>();
   std::map<std::uint32_t, SecretKey> data_keys_;
   std::uint32_t current_ = 0;
 };

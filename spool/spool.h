@@ -187,11 +187,13 @@ class Spool {
 
   Result<std::vector<QuarantinedRecord>> list_quarantine(Sequence after, std::size_t limit);
   Result<OpenedRecord> show_quarantined(const std::string& id_prefix);
-  // Back into custody, with a new sequence and the routes it had (or `route`).
-  Result<std::uint64_t> requeue(const RecordFilter& filter, std::optional<RouteNumber> route);
+  // Back into custody, with a new sequence and the route that `reroute` finds for it now; nothing: it stays where it is.
+  using Reroute = std::function<std::optional<RouteNumber>(const Envelope&)>;
+  Result<std::uint64_t> requeue(const RecordFilter& filter, const Reroute& reroute);
   Result<std::uint64_t> drop_quarantined(const RecordFilter& filter);
 
  private:
+  friend class Commit;
   struct Parts;
   explicit Spool(std::unique_ptr<Parts> parts);
   std::unique_ptr<Parts> parts_;

@@ -1,0 +1,436 @@
+// From arrivals to verdicts: identity, duplicates, sequence, seal, one sync (INVARIANTS.md, rules of the commit).
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "spool/parts.h"
+
+namespace holdfast {
+namespace {
+
+constexpr std::size_t kMaxDoneEntries = 100'000;
+
+// The key a conflicting newcomer is known by: the same newcomer again is a duplicate of itself.
+std::string conflict_key(const Arrival& arrival) {
+  Bytes content(arrival.envelope.subject.begin(), arrival.envelope.subject.end());
+  content.push_back(0);
+  content.insert(content.end(), arrival.envelope.payload.begin(), arrival.envelope.payload.end());
+  return arrival.identity.key + ":conflict:" + to_hex(sha256(content));
+}
+
+}  // namespace
+
+// One group on its way to the disk.
+class Commit {
+ public:
+  explicit Commit(Spool::Parts& parts) : parts_(parts) { parts_.batch.assign(kBatchHeaderSize, 0); }
+
+  // Verdicts are filled in; they count only when finish() has returned well.
+  Result<void> take(CommitRequest& request);
+  Result<void> finish();
+
+ private:
+  struct Found {
+    SeenIn where = SeenIn::nowhere;
+    bool same_content = true;
+  };
+  Result<Found> look_up(const Prepared& prepared);
+  Result<Found> look_up_older(const Prepared& prepared);
+  Result<Verdict> decide(const Prepared& prepared);
+  Result<Verdict> set_aside(const Prepared& prepared, Reason reason, VerdictKind kind, SeenIn seen);
+  Result<void> add_to_batch(const Prepared& prepared, Sequence sequence);
+  Result<void> add_to_files(const Prepared& prepared, Sequence sequence);
+  FrameHeader header_of(const Prepared& prepared, Sequence sequence) const;
+  Result<void> make_room(std::size_t frame_size);
+  Result<void> append();
+  Result<void> file_direct();
+  void add_done_frame();
+  void adopt(FrameSpot first);
+
+  Spool::Parts& parts_;
+  std::unique_lock<std::mutex> commit_lock_{parts_.commit_mutex};
+  std::map<RecordId, ContentDigest> in_group_;
+  std::vector<JournalRecord> batched_;         // in the batch, not appended yet; spots are relative to its first frame
+  std::vector<JournalRecord> direct_;          // in files, not synced yet
+  std::uint32_t frames_ = 0;
+  DirtyDirectories direct_dirty_;
+};
+
+std::vector<Prepared> Spool::Parts::prepare(std::span<const Arrival> arrivals) const {
+  const Namer& namer = keyring->namer();
+  std::vector<Prepared> prepared;
+  prepared.reserve(arrivals.size());
+  for (const Arrival& arrival : arrivals) {
+    Prepared one;
+    one.arrival = &arrival;
+    one.id = namer.record_id(arrival.identity.key);
+    one.content = namer.content_digest(one.id, arrival.envelope.subject, arrival.envelope.payload);
+    if (arrival.identity.positional && arrival.refused == Reason::none) {
+      const Origin& origin = arrival.envelope.origin;
+      one.position = StreamPosition{namer.stream_tag(site + ":" + origin.stream), origin.sequence, origin.timestamp_ns};
+    }
+    one.frame_size = kFrameHeaderSize + encoded_size(arrival.identity.key, arrival.envelope) + kFrameTagSize;
+    prepared.push_back(std::move(one));
+  }
+  return prepared;
+}
+
+Result<std::vector<Verdict>> Spool::put_batch(std::span<const Arrival> arrivals) {
+  Parts& parts = *parts_;
+  CommitRequest mine;
+  mine.prepared = parts.prepare(arrivals);
+  std::unique_lock lock(parts.queue_mutex);
+  parts.queue.push_back(&mine);
+  parts.queue_changed.wait(lock, [&] { return mine.done || !parts.leading; });
+  if (!mine.done) {
+    parts.leading = true;
+    std::vector<CommitRequest*> group;
+    group.swap(parts.queue);
+    lock.unlock();
+    parts.commit_group(group);
+    lock.lock();
+    for (CommitRequest* request : group) request->done = true;
+    parts.leading = false;
+    parts.queue_changed.notify_all();
+  }
+  lock.unlock();
+  if (mine.error) return *mine.error;
+  return std::move(mine.verdicts);
+}
+
+void Spool::Parts::commit_group(std::span<CommitRequest* const> group) {
+  std::function<void()> wake_up;
+  {
+    Commit commit(*this);
+    const auto refuse_all = [&](const Error& error) {
+      for (CommitRequest* request : group) {
+        if (!request->error) request->error = error;
+      }
+    };
+    if (const auto error = dead_error()) return refuse_all(*error);
+    {
+      const std::lock_guard lock(state_mutex);
+      if (pressure.paused()) return refuse_all({ErrorKind::full, std::string("the spool is full: ") + pressure_text(pressure.kind)});
+      wake_up = wake;
+    }
+    for (CommitRequest* request : group) {
+      if (auto taken = commit.take(*request); !taken) request->error = fail(taken.error());
+      if (const auto error = dead_error()) return refuse_all(*error);
+    }
+    // Whoever shares the last sync shares its fate (R: pending identities).
+    if (auto finished = commit.finish(); !finished) return refuse_all(fail(finished.error()));
+    const std::lock_guard lock(state_mutex);
+    for (const CommitRequest* request : group) {
+      if (request->error) continue;
+      for (const Verdict& verdict : request->verdicts) {
+        verdicts.accepted += verdict.kind == VerdictKind::accepted ? 1u : 0u;
+        verdicts.refused += verdict.kind == VerdictKind::refused ? 1u : 0u;
+        verdicts.conflicts += verdict.kind == VerdictKind::conflict ? 1u : 0u;
+        if (verdict.kind != VerdictKind::duplicate) continue;
+        verdicts.duplicate_in_batch += verdict.seen_in == SeenIn::batch ? 1u : 0u;
+        verdicts.duplicate_in_custody += verdict.seen_in == SeenIn::custody ? 1u : 0u;
+        verdicts.duplicate_in_ledger += verdict.seen_in == SeenIn::ledger ? 1u : 0u;
+      }
+    }
+  }
+  if (wake_up) wake_up();
+}
+
+Result<void> Commit::take(CommitRequest& request) {
+  request.verdicts.reserve(request.prepared.size());
+  for (const Prepared& prepared : request.prepared) {
+    auto verdict = decide(prepared);
+    if (!verdict) return verdict.error();
+    request.verdicts.push_back(*verdict);
+  }
+  return {};
+}
+
+Result<Verdict> Commit::decide(const Prepared& prepared) {
+  const auto found = look_up(prepared);
+  if (!found) return found.error();
+  const bool too_large = prepared.frame_size > parts_.options.limits.max_record_bytes + kFrameHeaderSize + kFrameTagSize;
+  if (found->where != SeenIn::nowhere && found->same_content) {
+    return Verdict{VerdictKind::duplicate, found->where, Reason::none, prepared.id, 0};
+  }
+  if (found->where != SeenIn::nowhere) return set_aside(prepared, Reason::conflict, VerdictKind::conflict, found->where);
+  if (prepared.arrival->refused != Reason::none) {
+    return set_aside(prepared, prepared.arrival->refused, VerdictKind::refused, SeenIn::nowhere);
+  }
+  if (too_large) return set_aside(prepared, Reason::too_large, VerdictKind::refused, SeenIn::nowhere);
+
+  const Sequence sequence = parts_.next_sequence++;
+  const bool to_file = parts_.options.linger.count() == 0 || prepared.frame_size > parts_.journal->largest_frame();
+  HOLDFAST_TRY(to_file ? add_to_files(prepared, sequence) : add_to_batch(prepared, sequence));
+  in_group_.emplace(prepared.id, prepared.content);
+  return Verdict{VerdictKind::accepted, SeenIn::nowhere, Reason::none, prepared.id, sequence};
+}
+
+Result<Commit::Found> Commit::look_up(const Prepared& prepared) {
+  if (const auto earlier = in_group_.find(prepared.id); earlier != in_group_.end()) {
+    return Found{SeenIn::batch, earlier->second == prepared.content};
+  }
+  {
+    const std::lock_guard lock(parts_.state_mutex);
+    if (const JournalRecord* record = parts_.records.find(prepared.id)) {
+      const bool left = record->place == Place::aside || (record->place == Place::journal && parts_.complete(*record));
+      return Found{left ? SeenIn::ledger : SeenIn::custody, record->content == prepared.content};
+    }
+  }
+  return look_up_older(prepared);
+}
+
+Result<Commit::Found> Commit::look_up_older(const Prepared& prepared) {
+  std::optional<Seen> seen;
+  {
+    const std::lock_guard lock(parts_.index_mutex);
+    if (parts_.index->ledger().maybe_seen(prepared.id, prepared.position)) {
+      auto answer = parts_.index->ledger().find(prepared.id, prepared.position);
+      if (!answer) return answer.error();
+      seen = *answer;
+    }
+  }
+  // Until files and index have been compared, a record may be in a file that nothing else knows of.
+  const bool reconciled = parts_.reconcile.load() == Spool::Parts::Reconcile::finished;
+  if (!seen && reconciled) return Found{};
+  const auto header = parts_.files->peek(prepared.id);
+  if (header) return Found{SeenIn::custody, header->content == prepared.content};
+  if (header.error().kind != ErrorKind::not_found && header.error().kind != ErrorKind::corrupt) return header.error();
+  if (!seen) return Found{};
+  return Found{SeenIn::ledger, std::equal(seen->content.begin(), seen->content.end(), prepared.content.bytes.begin())};
+}
+
+FrameHeader Commit::header_of(const Prepared& prepared, Sequence sequence) const {
+  FrameHeader header = parts_.header_for(sequence, prepared.id, prepared.arrival->route, prepared.arrival->priority);
+  header.content = prepared.content;
+  return header;
+}
+
+// Set aside before anything may be acknowledged: the file is on the medium, and remembered, when this returns.
+Result<Verdict> Commit::set_aside(const Prepared& prepared, Reason reason, VerdictKind kind, SeenIn seen) {
+  Prepared own = prepared;
+  std::string key = prepared.arrival->identity.key;
+  if (kind == VerdictKind::conflict) {
+    key = conflict_key(*prepared.arrival);
+    own.id = parts_.keyring->namer().record_id(key);
+    own.content = parts_.keyring->namer().content_digest(own.id, own.arrival->envelope.subject, own.arrival->envelope.payload);
+    own.position.reset();
+    auto again = look_up(own);
+    if (!again) return again.error();
+    if (again->where != SeenIn::nowhere) return Verdict{VerdictKind::duplicate, again->where, reason, own.id, 0};
+  }
+  {
+    const std::lock_guard lock(parts_.index_mutex);
+    if (parts_.index->quarantine_bytes() + own.frame_size > parts_.options.limits.quarantine_max_bytes) {
+      return Error{ErrorKind::full, "the quarantine is full (spool.quarantine_max_bytes)"};
+    }
+  }
+  const Sequence sequence = parts_.next_sequence++;
+  FrameHeader header = header_of(own, sequence);
+  Bytes body, frame, note;
+  encode_body(key, own.arrival->envelope, body);
+  seal_frame(header, body, parts_.keyring->current(), parts_.keyring->namer(), frame);
+  parts_.append_note(header, reason, TargetNumber{}, "", note);
+  HOLDFAST_TRY(parts_.files->write_quarantined(own.id, sequence, frame, note));
+  IndexChange change;
+  change.set_aside.push_back({sequence, own.id, reason, TargetNumber{}, own.arrival->route, header.priority,
+                              frame.size() + note.size(), header.accepted_wall_ns});
+  change.add.taken = 1;
+  change.remember.push_back({own.id, {}, own.content});
+  if (auto applied = parts_.apply(change, Durability::lazy); !applied) {
+    if (applied.error().kind == ErrorKind::full) HOLDFAST_TRY(parts_.files->remove_quarantined(own.id, sequence));
+    return applied.error();
+  }
+  in_group_.emplace(own.id, own.content);
+  return Verdict{kind, seen, reason, own.id, sequence};
+}
+
+// Records become due in the order of their sequences, whichever way each goes: a reader's cursor that has passed one never looks back.
+Result<void> Commit::add_to_batch(const Prepared& prepared, Sequence sequence) {
+  HOLDFAST_TRY(file_direct());
+  const std::size_t pending = parts_.batch.size() - kBatchHeaderSize;
+  if (!parts_.journal->fits(pending + prepared.frame_size) || pending + prepared.frame_size > kMaxBatchBytes) {
+    HOLDFAST_TRY(append());
+    HOLDFAST_TRY(make_room(prepared.frame_size));
+  }
+  if (frames_ == 0) add_done_frame();
+
+  JournalRecord record;
+  record.spot.offset = static_cast<std::uint32_t>(parts_.batch.size() - kBatchHeaderSize);
+  FrameHeader header = header_of(prepared, sequence);
+  parts_.body.clear();
+  encode_body(prepared.arrival->identity.key, prepared.arrival->envelope, parts_.body);
+  seal_frame(header, parts_.body, parts_.keyring->current(), parts_.keyring->namer(), parts_.batch);
+  record.spot.size = static_cast<std::uint32_t>(parts_.batch.size() - kBatchHeaderSize) - record.spot.offset;
+  record.sequence = sequence;
+  record.id = prepared.id;
+  record.content = prepared.content;
+  record.route = prepared.arrival->route;
+  record.priority = header.priority;
+  record.accepted_wall_ns = header.accepted_wall_ns;
+  record.accepted = Nanoseconds(header.accepted_mono_ns);
+  record.clock_trusted = header.clock_trusted;
+  record.position = prepared.position;
+  record.this_life = true;
+  parts_.sealed_bytes += record.spot.size;
+  batched_.push_back(std::move(record));
+  ++frames_;
+  return {};
+}
+
+// What was settled meanwhile rides on this sync; it must leave room for a frame.
+void Commit::add_done_frame() {
+  std::vector<FiledSettlement> settlements;
+  {
+    const std::lock_guard lock(parts_.state_mutex);
+    const std::size_t size = kFrameHeaderSize + largest_done_list(parts_.done_unwritten.size());
+    if (parts_.done_unwritten.empty() || parts_.done_unwritten.size() > kMaxDoneEntries ||
+        !parts_.journal->fits(size + parts_.journal->largest_frame())) {
+      return;
+    }
+    settlements.swap(parts_.done_unwritten);
+  }
+  FrameHeader header = parts_.header_for(0, RecordId{}, RouteNumber{}, 0);
+  header.kind = FrameKind::done;
+  header.data_key_id = 0;
+  Bytes body;
+  write_done_list(settlements, body);
+  write_done_frame(header, body, parts_.keyring->namer(), parts_.batch);
+  ++frames_;
+}
+
+Result<void> Commit::make_room(std::size_t frame_size) {
+  while (!parts_.journal->fits(frame_size)) {
+    if (parts_.journal->can_start()) {
+      const std::uint64_t base = parts_.next_sequence++;
+      HOLDFAST_TRY(parts_.journal->start_segment(base));
+      const std::lock_guard lock(parts_.state_mutex);
+      parts_.records.begin_segment(base);
+      parts_.journal_disk_bytes = parts_.journal->disk_bytes();
+      continue;
+    }
+    // The ring is full: the oldest segment goes to files first. Nobody else commits meanwhile: this one leads.
+    commit_lock_.unlock();
+    auto made = [&] {
+      const std::lock_guard upkeep(parts_.upkeep_mutex);
+      return parts_.make_room();
+    }();
+    commit_lock_.lock();
+    HOLDFAST_TRY(made);
+  }
+  return {};
+}
+
+Result<void> Commit::append() {
+  if (frames_ == 0) return {};
+  const auto puts = static_cast<std::uint32_t>(batched_.size());
+  const Nanoseconds before = parts_.clock.monotonic();
+  auto first = parts_.journal->append(parts_.batch, frames_, puts);
+  if (!first) return first.error();
+  const Nanoseconds took = parts_.clock.monotonic() - before;
+  adopt(*first);
+  frames_ = 0;
+  parts_.batch.assign(kBatchHeaderSize, 0);
+  if (took >= kSlowSync) {
+    const std::lock_guard lock(parts_.state_mutex);
+    parts_.slow_syncs.emplace_back(before + took, took);
+    if (parts_.slow_syncs.size() > kMaxNotices) parts_.slow_syncs.pop_front();
+  }
+  return {};
+}
+
+// The batch is on the medium: from here on its records are in custody.
+void Commit::adopt(FrameSpot first) {
+  const std::lock_guard lock(parts_.state_mutex);
+  for (JournalRecord& record : batched_) {
+    record.spot.segment = first.segment;
+    record.spot.offset += first.offset;
+    record.place = Place::journal;
+    record.waiting = parts_.all_bits(record.route);
+    const JournalRecord& added = parts_.records.add(std::move(record));
+    parts_.count_waiting(added, added.waiting, true);
+    ++parts_.journal_live;
+    ++parts_.journal_taken;
+  }
+  batched_.clear();
+}
+
+Result<void> Commit::add_to_files(const Prepared& prepared, Sequence sequence) {
+  HOLDFAST_TRY(append());
+  FrameHeader header = header_of(prepared, sequence);
+  Bytes body, frame;
+  encode_body(prepared.arrival->identity.key, prepared.arrival->envelope, body);
+  seal_frame(header, body, parts_.keyring->current(), parts_.keyring->namer(), frame);
+  parts_.sealed_bytes += frame.size();
+  // Whether or not the lot is synced at once, this file is: nothing else holds the record.
+  HOLDFAST_TRY(parts_.files->write(prepared.id, sequence, frame, !parts_.whole_sync, direct_dirty_));
+  JournalRecord record;
+  record.sequence = sequence;
+  record.id = prepared.id;
+  record.content = prepared.content;
+  record.position = prepared.position;
+  record.route = prepared.arrival->route;
+  record.priority = header.priority;
+  record.spot.size = static_cast<std::uint32_t>(frame.size());
+  record.accepted_wall_ns = header.accepted_wall_ns;
+  direct_.push_back(std::move(record));
+  return {};
+}
+
+Result<void> Commit::file_direct() {
+  if (direct_.empty()) return {};
+  HOLDFAST_TRY(parts_.files->sync_lot(parts_.whole_sync, direct_dirty_));
+  IndexChange change;
+  {
+    const std::lock_guard lock(parts_.state_mutex);
+    for (const JournalRecord& record : direct_) {
+      IndexedRecord row{record.sequence, record.id, record.route, record.priority, record.spot.size, record.accepted_wall_ns, {}};
+      for (const RouteTarget& target : parts_.route_locked(record.route)) row.waiting.push_back(target.target);
+      change.filed.push_back(std::move(row));
+      change.remember.push_back({record.id, record.position, record.content});
+    }
+  }
+  change.add.taken = direct_.size();
+  auto applied = parts_.apply(change, Durability::durable);
+  if (!applied && applied.error().kind == ErrorKind::full) {
+    DirtyDirectories dirty;
+    for (const JournalRecord& record : direct_) {
+      auto removed = parts_.files->remove(record.id, record.sequence, dirty);
+      if (!removed) return removed.error();
+    }
+  }
+  HOLDFAST_TRY(applied);
+  for (const JournalRecord& record : direct_) parts_.note_filed(record.id, record.sequence);
+  direct_.clear();
+  return {};
+}
+
+Result<void> Commit::finish() {
+  HOLDFAST_TRY(append());
+  return file_direct();
+}
+
+// What nothing has carried along goes in a batch of its own.
+Result<void> Spool::Parts::write_done_frames() {
+  const std::lock_guard commit_lock(commit_mutex);
+  std::vector<FiledSettlement> settlements;
+  {
+    const std::lock_guard lock(state_mutex);
+    settlements.swap(done_unwritten);
+  }
+  if (settlements.empty()) return {};
+  FrameHeader header = header_for(0, RecordId{}, RouteNumber{}, 0);
+  header.kind = FrameKind::done;
+  header.data_key_id = 0;
+  Bytes done(kBatchHeaderSize), done_body;
+  write_done_list(settlements, done_body);
+  write_done_frame(header, done_body, keyring->namer(), done);
+  // Without room there is no frame: a cut then costs a duplicate, and the settling goes on.
+  if (!journal->fits(done.size() - kBatchHeaderSize)) return {};
+  auto appended = journal->append(done, 1, 0);
+  if (!appended) return appended.error();
+  return {};
+}
+
+}  // namespace holdfast

@@ -1,0 +1,117 @@
+// What waits for a target, in order, from the journal and from files.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "spool/parts.h"
+
+namespace holdfast {
+
+std::variant<OpenedBody, Reason> open_record(ByteView frame, const Keyring& keyring) {
+  const auto header = read_header(frame, keyring.namer());
+  if (!header || header->kind != FrameKind::put) return Reason::damaged;
+  if (!read_body(*header, frame, keyring.namer())) return Reason::damaged;
+  const SecretKey* key = keyring.data_key(header->data_key_id);
+  if (key == nullptr) return Reason::unopenable;
+  const auto opened = open_frame(*header, frame, *key, keyring.namer());
+  if (!opened) return Reason::unopenable;
+  auto body = decode_body(*opened);
+  if (!body) return Reason::undecodable;
+  return OpenedBody{*header, std::move(*body)};
+}
+
+// The places of the next records: both the journal's and the files', merged. Nothing is read from the records themselves.
+Result<std::vector<Spool::Parts::DuePlace>> Spool::Parts::due_places(TargetNumber target, Drain drain, const DueCursor& cursor,
+                                                                     std::size_t limit) {
+  std::vector<DuePlace> places;
+  // The journal first: a record that is flushed between the two looks is then seen twice, not missed.
+  {
+    const std::lock_guard lock(state_mutex);
+    for (Priority priority = 0; priority < kPriorities; ++priority) {
+      std::size_t found = 0;
+      records.for_each_above(priority, cursor.after[priority], [&](const JournalRecord& record) {
+        const TargetBits bit = bit_of(record.route, target);
+        if (record.place != Place::journal || (record.waiting & bit) == 0) return true;
+        const bool unsent = record.this_life && (record.handed_out & bit) == 0;
+        places.push_back({record.sequence, record.id, record.route, priority, record.spot, unsent});
+        return ++found < limit;
+      });
+    }
+  }
+  {
+    const std::lock_guard lock(index_mutex);
+    const auto& counts = index->waiting();
+    const bool any = std::ranges::any_of(counts, [&](const WaitingCount& count) { return count.target == target && count.records > 0; });
+    for (Priority priority = 0; any && priority < kPriorities; ++priority) {
+      auto rows = index->due(target, priority, cursor.after[priority], limit);
+      if (!rows) return rows.error();
+      for (const DueRow& row : *rows) places.push_back({row.sequence, row.id, row.route, priority, {}, false});
+    }
+  }
+  {
+    const std::lock_guard lock(state_mutex);
+    std::erase_if(places, [&](const DuePlace& place) { return hidden.contains({place.sequence, target}); });
+  }
+  std::ranges::sort(places, [&](const DuePlace& a, const DuePlace& b) {
+    if (drain == Drain::priority && a.priority != b.priority) return a.priority < b.priority;
+    return a.sequence < b.sequence;
+  });
+  const auto twice = std::ranges::unique(places, {}, &DuePlace::sequence);
+  places.erase(twice.begin(), twice.end());
+  if (places.size() > limit) places.resize(limit);
+  return places;
+}
+
+// From the journal if it is still there; a segment may have been reused since we looked, and then the record is in its file.
+Result<Bytes> Spool::Parts::read_frame(const DuePlace& place) {
+  if (place.spot) {
+    Bytes frame;
+    HOLDFAST_TRY(journal->read(*place.spot, frame));
+    const auto header = read_header(frame, keyring->namer());
+    if (header && header->sequence == place.sequence) return frame;
+  }
+  return files->read(place.id);
+}
+
+Result<std::vector<DueRecord>> Spool::due(TargetNumber target, Drain drain, DueCursor& cursor, std::size_t max_records,
+                                          std::size_t max_bytes) {
+  Parts& parts = *parts_;
+  if (const auto error = parts.dead_error()) return *error;
+  {
+    const std::lock_guard lock(parts.state_mutex);
+    const std::uint64_t generation = parts.target_state(target).generation;
+    if (cursor.generation < generation) cursor = DueCursor{{}, generation};
+  }
+  auto places = parts.due_places(target, drain, cursor, max_records);
+  if (!places) return parts.fail(places.error());
+  std::vector<DueRecord> due;
+  std::size_t bytes = 0;
+  for (const Parts::DuePlace& place : *places) {
+    auto frame = parts.read_frame(place);
+    if (!frame && frame.error().kind == ErrorKind::unavailable) return due.empty() ? frame.error() : Result(std::move(due));
+    if (!frame && frame.error().kind == ErrorKind::io) return parts.fail(frame.error());
+    auto opened = frame ? open_record(*frame, *parts.keyring) : std::variant<OpenedBody, Reason>(Reason::damaged);
+    if (frame && !due.empty() && bytes + frame->size() > max_bytes) break;
+    cursor.after[place.priority] = place.sequence;
+    if (const Reason* bad = std::get_if<Reason>(&opened)) {
+      // One record that cannot be opened is never in the way of the others (I6): housekeeping looks at it again, and sets it aside.
+      const std::lock_guard lock(parts.state_mutex);
+      parts.hidden.insert({place.sequence, target});
+      parts.rejections.push_back({place.sequence, place.id, TargetNumber{}, *bad, {}});
+      continue;
+    }
+    auto& [header, body] = std::get<OpenedBody>(opened);
+    bytes += frame->size();
+    due.push_back({place.sequence, place.id, place.priority, std::move(body.key), std::move(body.envelope),
+                   header.accepted_wall_ns, header.clock_trusted, place.surely_unsent, frame->size()});
+  }
+  const std::lock_guard lock(parts.state_mutex);
+  for (const DueRecord& record : due) {
+    JournalRecord* known = parts.records.find(record.sequence);
+    if (known != nullptr) known->handed_out |= parts.bit_of(known->route, target);
+  }
+  return due;
+}
+
+}  // namespace holdfast

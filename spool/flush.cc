@@ -1,0 +1,170 @@
+// From the journal to files, and the segments' way back into the ring (INVARIANTS.md, rules of flush and reuse).
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "spool/parts.h"
+
+namespace holdfast {
+
+// Records that wait for a target which has made no progress for `linger`, or for one that nobody serves. True: there are more.
+Result<bool> Spool::Parts::flush_lingering() {
+  const Nanoseconds now = clock.monotonic();
+  std::vector<JournalRecord*> lingering;
+  bool crowded = false;
+  {
+    const std::lock_guard lock(state_mutex);
+    std::set<TargetNumber> stalled;
+    for (std::size_t i = 0; i < targets.size(); ++i) {
+      const bool moves = targets[i].active && now - targets[i].progress < options.linger;
+      if (targets[i].journal_records > 0 && !moves) stalled.insert(static_cast<TargetNumber>(i + 1));
+    }
+    crowded = journal->free_segments() == 0;
+    for (auto& segment : records.segments()) {
+      for (JournalRecord& record : segment.records) {
+        if (stalled.empty() || lingering.size() >= kFlushRecords) break;
+        if (record.place != Place::journal || record.waiting == 0) continue;
+        // Of an earlier life: as old as can be.
+        if (record.this_life && now - record.accepted < options.linger) continue;
+        const auto waits_for = waiting_targets(record);
+        if (std::ranges::any_of(waits_for, [&](TargetNumber target) { return stalled.contains(target); })) lingering.push_back(&record);
+      }
+    }
+  }
+  // Entries stay where they are while upkeep_mutex is held: only upkeep drops segments.
+  HOLDFAST_TRY(flush(lingering));
+  if (crowded) HOLDFAST_TRY(make_room());
+  return lingering.size() >= kFlushRecords;
+}
+
+// Files first, straight under their final names: the journal holds the records until the files are known to be durable. Then the rows.
+Result<void> Spool::Parts::flush(const std::vector<JournalRecord*>& to_file) {
+  if (to_file.empty()) return {};
+  struct Written {
+    JournalRecord* record = nullptr;
+    TargetBits waiting = 0;
+  };
+  std::vector<Written> written;
+  std::vector<Rejection> unfit;
+  Bytes frame;
+  for (JournalRecord* record : to_file) {
+    HOLDFAST_TRY(journal->read(record->spot, frame));
+    const auto header = read_header(frame, keyring->namer());
+    if (!header || header->sequence != record->sequence || !read_body(*header, frame, keyring->namer())) {
+      return Error{ErrorKind::io, fmt::format("the journal no longer holds what was read from it (sequence {})", record->sequence)};
+    }
+    auto filed = files->write(record->id, record->sequence, frame, !whole_sync, dirty);
+    if (!filed && filed.error().kind == ErrorKind::exists) {
+      // An earlier record has the name: it stays, and the newcomer is kept beside it.
+      unfit.push_back({record->sequence, record->id, TargetNumber{}, Reason::none, {}});
+      continue;
+    }
+    if (!filed) return filed;
+    written.push_back({record, 0});
+  }
+  HOLDFAST_TRY(sync_files());
+  IndexChange change;
+  std::vector<std::pair<RecordId, Sequence>> left;
+  {
+    const std::lock_guard lock(state_mutex);
+    for (Written& file : written) {
+      const JournalRecord& record = *file.record;
+      file.waiting = record.waiting;
+      if (record.place == Place::filed) continue;  // its row is there, only the file was in doubt
+      change.filed.push_back({record.sequence, record.id, record.route, record.priority, record.spot.size,
+                              record.accepted_wall_ns, waiting_targets(record)});
+      if (!complete(record)) continue;
+      // Settled while it was written: it has a file now, so it leaves as those do, with a tombstone.
+      change.left.push_back(record.sequence);
+      left.emplace_back(record.id, record.sequence);
+    }
+  }
+  change.add.delivered = left.size();
+  HOLDFAST_TRY(apply(change, left.empty() ? Durability::lazy : Durability::durable));
+  {
+    const std::lock_guard lock(state_mutex);
+    for (const Written& file : written) became_filed(*file.record, file.waiting);
+    rejections.insert(rejections.end(), unfit.begin(), unfit.end());
+  }
+  return unlink(left);
+}
+
+// From here on the index decides about the record; what was settled since its row was written it still has to hear.
+void Spool::Parts::became_filed(JournalRecord& record, TargetBits waiting_in_row) {
+  record.unproven = false;
+  if (record.place != Place::journal) return;
+  const auto& targets_of = route_locked(record.route);
+  for (std::size_t i = 0; i < targets_of.size(); ++i) {
+    if (((waiting_in_row & ~record.waiting) >> i & 1) == 0) continue;
+    filed_settled.push_back({targets_of[i].target, record.sequence});
+    hidden.insert({record.sequence, targets_of[i].target});
+  }
+  complete(record) ? --journal_delivered : --journal_live;
+  count_waiting(record, record.waiting, false);
+  record.place = Place::filed;
+  note_filed(record.id, record.sequence);
+}
+
+Result<void> Spool::Parts::sync_files() {
+  HOLDFAST_TRY(files->sync_lot(whole_sync, dirty));
+  if (unlinked_unsynced.empty()) return {};
+  IndexChange change;
+  change.unlinked.swap(unlinked_unsynced);
+  const auto in_use = journal->in_use();
+  change.forget_tombstones_below = in_use.empty() ? next_sequence.load() : in_use.front().base;
+  return apply(change, Durability::lazy);
+}
+
+// The oldest segment goes back to the ring. Before that is said anywhere: its live records are in synced files with rows, its identities in
+// the ledger, its settlements counted; all in one durable transaction.
+Result<void> Spool::Parts::retire_oldest() {
+  // The active segment may be the oldest: then nothing is appended while it goes.
+  std::unique_lock<std::mutex> commit_lock;
+  if (journal->in_use().size() == 1) commit_lock = std::unique_lock(commit_mutex);
+  auto& segment = records.segments().front();
+  for (;;) {
+    std::vector<JournalRecord*> live;
+    {
+      const std::lock_guard lock(state_mutex);
+      for (JournalRecord& record : segment.records) {
+        const bool in_doubt = record.place == Place::filed && record.unproven;
+        if ((record.place == Place::journal && !complete(record)) || in_doubt) live.push_back(&record);
+        if (live.size() >= kFlushRecords) break;
+      }
+    }
+    if (live.empty()) break;
+    HOLDFAST_TRY(flush(live));
+    HOLDFAST_TRY(set_aside_rejected());
+  }
+  HOLDFAST_TRY(sync_files());
+  IndexChange change;
+  std::uint64_t delivered = 0;
+  {
+    const std::lock_guard lock(state_mutex);
+    for (const JournalRecord& record : segment.records) {
+      delivered += record.place == Place::journal ? 1u : 0u;
+      change.remember.push_back({record.id, record.position, record.content});
+    }
+    change.add = recovered_damage;
+    change.add.taken += segment.records.size();
+    change.add.delivered += delivered;
+    change.retired_base = segment.base;
+  }
+  HOLDFAST_TRY(apply(change, Durability::durable));
+  const std::lock_guard lock(state_mutex);
+  recovered_damage = {};
+  journal_taken -= segment.records.size();
+  journal_delivered -= delivered;
+  records.drop_oldest_segment();
+  journal->retire_oldest();
+  return {};
+}
+
+// One free segment is kept ahead of the intake.
+Result<void> Spool::Parts::make_room() {
+  while (journal->free_segments() == 0) HOLDFAST_TRY(retire_oldest());
+  return {};
+}
+
+}  // namespace holdfast

@@ -1,0 +1,194 @@
+// What an operator asks of the records in custody: list, show, verify, retarget, discard.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "spool/parts.h"
+#include "spool/subject.h"
+
+namespace holdfast {
+namespace {
+
+constexpr std::size_t kRecordsAtOnce = 1024;
+
+RecordSummary summary_of(const IndexedRecord& row) {
+  return {row.sequence, row.id, row.route, row.priority, row.size, row.accepted_wall_ns, row.waiting, true};
+}
+
+}  // namespace
+
+RecordSummary Spool::Parts::summary_of_journalled(const JournalRecord& record) const {
+  return {record.sequence, record.id, record.route, record.priority, record.spot.size, record.accepted_wall_ns, waiting_targets(record), false};
+}
+
+Result<std::vector<RecordSummary>> Spool::list(Sequence after, std::size_t limit) {
+  Parts& parts = *parts_;
+  if (const auto error = parts.dead_error()) return *error;
+  const std::lock_guard upkeep(parts.upkeep_mutex);
+  std::vector<RecordSummary> found;
+  {
+    const std::lock_guard lock(parts.index_mutex);
+    auto rows = parts.index->list(after, limit);
+    if (!rows) return parts.fail(rows.error());
+    for (const IndexedRecord& row : *rows) found.push_back(summary_of(row));
+  }
+  {
+    const std::lock_guard lock(parts.state_mutex);
+    std::size_t added = 0;
+    for (const auto& segment : parts.records.segments()) {
+      for (const JournalRecord& record : segment.records) {
+        if (added >= limit) break;
+        if (record.sequence <= after || record.place != Place::journal || parts.complete(record)) continue;
+        found.push_back(parts.summary_of_journalled(record));
+        ++added;
+      }
+    }
+  }
+  std::ranges::sort(found, {}, &RecordSummary::sequence);
+  if (found.size() > limit) found.resize(limit);
+  return found;
+}
+
+Result<Bytes> Spool::Parts::frame_of(const RecordSummary& summary) {
+  std::optional<FrameSpot> spot;
+  {
+    const std::lock_guard lock(state_mutex);
+    if (const JournalRecord* record = records.find(summary.sequence); record != nullptr && !summary.in_file) spot = record->spot;
+  }
+  return read_frame({summary.sequence, summary.id, summary.route, summary.priority, spot, false});
+}
+
+Result<OpenedRecord> Spool::show(const std::string& id_prefix) {
+  RecordFilter filter;
+  filter.id_prefix = id_prefix;
+  std::optional<RecordSummary> found;
+  for (Sequence after = 0;;) {
+    auto some = list(after, kRecordsAtOnce);
+    if (!some) return some.error();
+    for (const RecordSummary& summary : *some) {
+      after = summary.sequence;
+      if (!summary.id.hex().starts_with(id_prefix)) continue;
+      if (found) return Error{ErrorKind::invalid, "more than one record's id begins with " + id_prefix};
+      found = summary;
+    }
+    if (some->size() < kRecordsAtOnce) break;
+  }
+  if (!found || id_prefix.empty()) return Error{ErrorKind::not_found, "no record in custody has an id that begins with " + id_prefix};
+  auto frame = parts_->frame_of(*found);
+  if (!frame) return frame.error();
+  auto opened = open_record(*frame, *parts_->keyring);
+  if (const Reason* bad = std::get_if<Reason>(&opened)) {
+    return Error{ErrorKind::corrupt, fmt::format("record {} cannot be opened: {}", found->id.short_hex(), reason_text(*bad))};
+  }
+  return OpenedRecord{*found, std::move(std::get<OpenedBody>(opened).body), Reason::none, {}};
+}
+
+Result<Sequence> Spool::verify(Sequence after, std::size_t limit, const std::function<void(const RecordSummary&, Reason)>& bad) {
+  auto some = list(after, limit);
+  if (!some) return some.error();
+  for (const RecordSummary& summary : *some) {
+    auto frame = parts_->frame_of(summary);
+    if (!frame && frame.error().kind == ErrorKind::io) return parts_->fail(frame.error());
+    if (!frame && frame.error().kind == ErrorKind::unavailable) return frame.error();
+    if (!frame && frame.error().kind == ErrorKind::not_found) {
+      // Delivered while we looked, or lost: only the latter still has a place in the list.
+      auto still = list(summary.sequence - 1, 1);
+      if (!still) return still.error();
+      if (still->empty() || still->front().sequence != summary.sequence) continue;
+    }
+    const auto opened = frame ? open_record(*frame, *parts_->keyring) : std::variant<OpenedBody, Reason>(Reason::damaged);
+    if (const Reason* reason = std::get_if<Reason>(&opened)) bad(summary, *reason);
+  }
+  return some->size() < limit ? 0 : some->back().sequence;
+}
+
+Result<bool> Spool::Parts::matches(const RecordFilter& filter, const RecordSummary& summary) {
+  const bool narrow = filter.target || filter.id_prefix || filter.subject || filter.sequence;
+  if (!narrow) return filter.everything;
+  if (filter.sequence && *filter.sequence != summary.sequence) return false;
+  if (filter.target && std::ranges::find(summary.waiting, *filter.target) == summary.waiting.end()) return false;
+  if (filter.id_prefix && (filter.id_prefix->empty() || !summary.id.hex().starts_with(*filter.id_prefix))) return false;
+  if (!filter.subject) return true;
+  auto frame = frame_of(summary);
+  if (!frame && frame.error().kind == ErrorKind::io) return frame.error();
+  if (!frame) return false;
+  const auto opened = open_record(*frame, *keyring);
+  const OpenedBody* whole = std::get_if<OpenedBody>(&opened);
+  return whole != nullptr && subject_matches(*filter.subject, whole->body.envelope.subject);
+}
+
+Result<std::uint64_t> Spool::discard(const RecordFilter& filter, bool dry_run) {
+  std::uint64_t discarded = 0;
+  for (Sequence after = 0;;) {
+    auto some = list(after, kRecordsAtOnce);
+    if (!some) return some.error();
+    const std::lock_guard upkeep(parts_->upkeep_mutex);
+    for (const RecordSummary& summary : *some) {
+      after = summary.sequence;
+      auto matching = parts_->matches(filter, summary);
+      if (!matching) return parts_->fail(matching.error());
+      if (!*matching) continue;
+      auto gone = dry_run ? Result<bool>(true) : parts_->discard_one(summary);
+      if (!gone) return parts_->fail(gone.error());
+      discarded += *gone ? 1u : 0u;
+    }
+    if (some->size() < kRecordsAtOnce) return discarded;
+  }
+}
+
+// Counted before it goes, by one durable transaction, as any record that leaves.
+Result<bool> Spool::Parts::discard_one(const RecordSummary& summary) {
+  bool has_row = false;
+  {
+    const std::lock_guard lock(index_mutex);
+    auto row = index->find(summary.sequence);
+    if (!row) return row.error();
+    has_row = row->has_value();
+  }
+  {
+    const std::lock_guard lock(state_mutex);
+    const JournalRecord* record = records.find(summary.sequence);
+    const bool in_journal = record != nullptr && record->place == Place::journal && !complete(*record);
+    if (!has_row && !in_journal) return false;
+  }
+  IndexChange change;
+  (has_row ? change.left : change.entombed).push_back(summary.sequence);
+  if (!has_row) change.unlinked.push_back(summary.sequence);
+  change.add.discarded = 1;
+  HOLDFAST_TRY(apply(change, Durability::durable));
+  HOLDFAST_TRY(leave_aside(summary.sequence, summary.id, has_row));
+  return true;
+}
+
+Result<std::uint64_t> Spool::retarget(TargetNumber from, TargetNumber to) {
+  Parts& parts = *parts_;
+  if (from == to) return Error{ErrorKind::invalid, "a target cannot be exchanged for itself"};
+  std::uint64_t changed = 0;
+  for (Sequence after = 0;;) {
+    auto some = list(after, kRecordsAtOnce);
+    if (!some) return some.error();
+    const std::lock_guard upkeep(parts.upkeep_mutex);
+    IndexChange change;
+    std::vector<JournalRecord*> to_file;
+    for (const RecordSummary& summary : *some) {
+      after = summary.sequence;
+      if (std::ranges::find(summary.waiting, from) == summary.waiting.end()) continue;
+      change.settled.emplace_back(from, summary.sequence);
+      change.waiting.emplace_back(to, summary.sequence);
+      const std::lock_guard lock(parts.state_mutex);
+      JournalRecord* record = parts.records.find(summary.sequence);
+      if (record != nullptr && record->place == Place::journal) to_file.push_back(record);
+    }
+    // Only a row can say that a record waits for a target which its route does not name.
+    HOLDFAST_TRY(parts.checked(parts.flush(to_file)));
+    HOLDFAST_TRY(parts.checked(parts.apply(change, Durability::durable)));
+    changed += change.settled.size();
+    if (some->size() < kRecordsAtOnce) break;
+  }
+  const std::lock_guard lock(parts.state_mutex);
+  ++parts.target_state(to).generation;
+  return changed;
+}
+
+}  // namespace holdfast

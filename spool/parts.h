@@ -1,0 +1,259 @@
+// The inside of the spool: what its verbs share. Private to this room.
+//
+// Locks, outer before inner: upkeep_mutex (one housekeeping or operator's change at a time), commit_mutex (the journal's end, the sequence),
+// index_mutex (the index and the ledger), state_mutex (everything else in memory; never held across a disk access).
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <set>
+#include <unordered_map>
+
+#include "spool/done_list.h"
+#include "spool/journal.h"
+#include "spool/journal_records.h"
+#include "spool/keyring.h"
+#include "spool/manifest.h"
+#include "spool/record_files.h"
+#include "spool/spool.h"
+
+namespace holdfast {
+
+inline constexpr std::uint32_t kSegments = 4;
+inline constexpr std::size_t kMaxBatchBytes = 4u << 20;      // one append; bounds memory and the time of one sync
+inline constexpr std::size_t kFlushRecords = 1024;           // files of one flush: bounds how long the index is busy
+inline constexpr std::size_t kSettleBacklog = 65536;         // settlements that may wait for housekeeping
+inline constexpr std::size_t kUnlinksBeforeSync = 4096;
+inline constexpr std::size_t kMaxNotices = 32;
+inline constexpr std::size_t kMaxRejectMarks = 4096;
+inline constexpr std::uint64_t kFloorStep = 1ull << 32;      // how far the sequence floor is raised at once
+inline constexpr std::uint64_t kDataKeyBytes = 64ull << 30;  // sealed with one data key
+inline constexpr std::uint64_t kDataKeyStep = 1ull << 30;    // written down at least so often, and assumed of a life that was cut
+inline constexpr Nanoseconds kDoneDelay = std::chrono::milliseconds(200);  // how long a settlement may wait for a commit to ride on
+inline constexpr Nanoseconds kUpkeepPause = std::chrono::milliseconds(100);
+inline constexpr Nanoseconds kSlowSync = std::chrono::seconds(1);
+
+// An arrival with everything that can be computed without a lock.
+struct Prepared {
+  const Arrival* arrival = nullptr;
+  RecordId id;
+  ContentDigest content;
+  std::optional<StreamPosition> position;
+  std::size_t frame_size = 0;
+};
+
+// One put_batch call on its way through a group commit.
+struct CommitRequest {
+  std::vector<Prepared> prepared;
+  std::vector<Verdict> verdicts;
+  std::optional<Error> error;
+  bool done = false;
+};
+
+struct Rejection {
+  Sequence sequence = 0;
+  RecordId id;
+  TargetNumber target{};  // 0: found by the spool itself
+  Reason reason = Reason::none;
+  std::string words;
+};
+
+// What is known of a target besides its records in files.
+struct TargetState {
+  bool active = false;
+  std::uint64_t journal_records = 0;  // that wait for it, in the journal only
+  std::uint64_t journal_bytes = 0;
+  std::uint64_t delivered = 0, duplicates = 0, duplicates_unexpected = 0, rejected = 0;
+  std::uint64_t generation = 1;  // cursors of an earlier one are rewound
+  Nanoseconds progress{0};       // when it last settled something, or began to have something to settle
+};
+
+struct Spool::Parts {
+  Parts(FileSystem& fs_in, const Clock& clock_in, const SpoolOptions& options_in, const SecretKey& key)
+      : fs(fs_in), clock(clock_in), options(options_in), recipient(SecretKey::copy_of(key.bytes())) {}
+
+  FileSystem& fs;
+  const Clock& clock;
+  const SpoolOptions options;
+  const SecretKey recipient;
+
+  std::mutex upkeep_mutex;
+  std::mutex commit_mutex;
+  std::mutex index_mutex;
+  mutable std::mutex state_mutex;
+
+  std::unique_ptr<File> lock_file;
+  std::optional<Keyring> keyring;
+  std::string site;             // the one in keys
+  std::unique_ptr<RecordFiles> files;
+  std::unique_ptr<Journal> journal;
+  std::unique_ptr<Index> index;
+  bool whole_sync = false;      // sync_all may stand for the sync of each file
+  bool unsafe_fs = false;
+  std::uint32_t boot = 0;
+  Sequence first_sequence = 0;  // of this life
+
+  // Under commit_mutex.
+  std::atomic<Sequence> next_sequence{0};
+  std::uint64_t sealed_bytes = 0;  // with the current data key
+  Bytes batch;                     // reused from commit to commit
+  Bytes body;
+
+  // Group commit.
+  std::mutex queue_mutex;
+  std::condition_variable queue_changed;
+  std::vector<CommitRequest*> queue;
+  bool leading = false;
+
+  // Under state_mutex.
+  Manifest manifest;
+  std::uint64_t manifest_generation = 0;
+  JournalRecords records;
+  std::vector<TargetState> targets;           // by number - 1
+  std::uint64_t journal_live = 0;             // records in the journal only, still in custody
+  std::uint64_t journal_delivered = 0;        // delivered from the journal, not yet counted in the index
+  std::uint64_t journal_taken = 0;            // committed by segments that are not retired
+  std::vector<FiledSettlement> done_unwritten;  // for `done` frames: settlements of records in the journal
+  Nanoseconds done_since{0};
+  std::vector<FiledSettlement> filed_settled;   // for the index
+  std::set<std::pair<Sequence, TargetNumber>> hidden;  // settled or rejected, not yet in the index: not due
+  std::deque<Rejection> rejections;
+  std::map<std::pair<Sequence, TargetNumber>, Rejection> reject_marks;  // rejected, while another required target still waits
+  VerdictCounts verdicts;
+  Pressure pressure;
+  SpaceInfo space;
+  std::vector<std::string> notices;
+  std::uint64_t ignored_names = 0;
+  std::uint64_t bad_done_frames = 0;
+  std::uint64_t journal_disk_bytes = 0;
+  std::deque<std::pair<Nanoseconds, Nanoseconds>> slow_syncs;  // when, how long; of the last minute
+  bool site_changed = false;
+  std::optional<Error> dead;
+  std::function<void()> wake;
+
+  // Under upkeep_mutex.
+  DirtyDirectories dirty;
+  std::vector<Sequence> unlinked_unsynced;
+  Nanoseconds life_began{0};
+  Nanoseconds running_before{0};  // running time of earlier lives
+  Nanoseconds tidied{0};
+  Sequence highest_recovered = 0;
+  Totals recovered_damage;        // taken and lost, counted when the damaged segment is retired
+
+  // Reconciliation after a start, under upkeep_mutex.
+  enum class Reconcile : std::uint8_t { tombstones, rows, names, finished };
+  std::atomic<Reconcile> reconcile{Reconcile::tombstones};
+  Sequence reconciled_rows = 0;
+  unsigned reconciled_directories = 0;
+  std::array<std::int64_t, 256> expected_names{};
+
+  // spool.cc
+  std::optional<Error> dead_error() const;
+  Error fail(Error error);  // an error that ends this life is remembered; returns what the caller returns
+  Result<void> checked(Result<void> result);
+  void notice(std::string text);
+  Nanoseconds running_time() const;
+  Result<void> save(Manifest changed);  // signs and saves, then it is the manifest
+  std::vector<RouteTarget> route(RouteNumber number) const;       // takes state_mutex
+  const std::vector<RouteTarget>& route_locked(RouteNumber number) const;
+  TargetBits all_bits(RouteNumber route) const;       // state_mutex held, as for the next ones
+  TargetBits required_bits(RouteNumber route) const;
+  TargetBits bit_of(RouteNumber route, TargetNumber target) const;
+  TargetState& target_state(TargetNumber target);
+  bool complete(const JournalRecord& record) const;  // every required target has it
+  std::vector<TargetNumber> waiting_targets(const JournalRecord& record) const;
+  // Adds what a record waits for to the targets' counts, or takes it out.
+  void count_waiting(const JournalRecord& record, TargetBits bits, bool add);
+  void oldest_in_journal(std::map<TargetNumber, std::int64_t>& oldest);  // state_mutex held
+  Result<void> apply(const IndexChange& change, Durability durability);
+  Result<void> update_pressure();
+  Result<void> tidy();
+  Result<void> raise_floor_and_rotate();
+
+  // commit.cc
+  std::vector<Prepared> prepare(std::span<const Arrival> arrivals) const;
+  void commit_group(std::span<CommitRequest* const> group);
+  Result<void> write_done_frames();
+
+  // due.cc
+  struct DuePlace {
+    Sequence sequence = 0;
+    RecordId id;
+    RouteNumber route{};
+    Priority priority = 0;
+    std::optional<FrameSpot> spot;  // in the journal; else in a file
+    bool surely_unsent = false;
+  };
+  Result<std::vector<DuePlace>> due_places(TargetNumber target, Drain drain, const DueCursor& cursor, std::size_t limit);
+  Result<Bytes> read_frame(const DuePlace& place);
+
+  // settle.cc
+  Result<void> apply_settled();
+  Result<void> unlink(const std::vector<std::pair<RecordId, Sequence>>& left);
+  Result<void> settle_filed(const std::vector<FiledSettlement>& settlements);
+  void settle_one(TargetNumber target, const Settlement& settlement);
+  void drop_reject_marks(Sequence sequence);  // state_mutex held
+
+  // flush.cc
+  Result<bool> flush_lingering();
+  Result<void> flush(const std::vector<JournalRecord*>& records_to_file);
+  void became_filed(JournalRecord& record, TargetBits waiting_in_row);  // state_mutex held
+  Result<void> sync_files();
+  Result<void> retire_oldest();
+  Result<void> make_room();
+
+  // set_aside.cc
+  FrameHeader header_for(Sequence sequence, const RecordId& id, RouteNumber route, Priority priority) const;
+  void append_note(const FrameHeader& record, Reason reason, TargetNumber target, std::string_view words, Bytes& out) const;
+  Result<void> set_aside_rejected();
+  Result<void> set_aside(const Rejection& rejection);
+  Result<Bytes> frame_to_set_aside(const Rejection& rejection, const std::optional<IndexedRecord>& row);
+  bool other_required_waits(const Rejection& rejection, const std::optional<IndexedRecord>& row);  // state_mutex held
+  Result<void> back_into_line(Sequence sequence);
+  Result<void> leave_aside(Sequence sequence, const RecordId& id, bool had_file);
+  Result<void> declare_lost(Sequence sequence, const RecordId& id);
+
+  // recover.cc
+  Result<void> take_manifest();
+  Result<Manifest> first_manifest();
+  Result<void> recover();
+  Result<bool> recover_journal(std::vector<FiledSettlement>& done);  // false: the medium could not be read past the cache
+  Result<void> recover_frame(const FrameHeader& header, ByteView bytes, FrameSpot spot, std::vector<FiledSettlement>& done);
+  Result<void> recover_damage(const JournalDamage& damage);
+  Result<void> match_journal_with_index();
+  Result<void> match_quarantine();
+  Result<QuarantinedRecord> describe_quarantined(const RecordId& id, Sequence sequence, ContentDigest& content);
+  void count_recovered();
+
+  // operate.cc
+  RecordSummary summary_of_journalled(const JournalRecord& record) const;  // state_mutex held
+  Result<Bytes> frame_of(const RecordSummary& summary);
+  Result<bool> matches(const RecordFilter& filter, const RecordSummary& summary);
+  Result<bool> discard_one(const RecordSummary& summary);
+
+  // quarantine.cc
+  Result<std::uint64_t> for_each_quarantined(const RecordFilter& filter, const std::function<Result<bool>(const QuarantinedRecord&)>& act);
+  Result<bool> requeue_one(const QuarantinedRecord& record, const Reroute& reroute);
+
+  // reconcile.cc
+  Result<bool> reconcile_step();  // true: there is more to compare
+  Result<void> finish_unlinks();
+  Result<void> compare_rows();
+  Result<void> compare_names();
+  Result<void> compare_directory(unsigned first_byte);
+  Result<void> adopt(const RecordId& id);
+  void note_filed(const RecordId& id, Sequence sequence);
+  void note_unlinked(const RecordId& id, Sequence sequence);
+};
+
+// A body that was opened, or the reason why it cannot be.
+struct OpenedBody {
+  FrameHeader header;
+  RecordBody body;
+};
+std::variant<OpenedBody, Reason> open_record(ByteView frame, const Keyring& keyring);
+
+}  // namespace holdfast

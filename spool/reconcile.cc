@@ -1,0 +1,151 @@
+// After a start: do the files and the index tell the same? Done in small steps while everything else goes on.
+//
+// First every tombstone's file goes, then every row must have its file, then every directory must hold as many names as it has rows; only where it does
+// not are headers read. So a start costs a look at the names, and not at a million files.
+
+#include <fmt/format.h>
+
+#include "spool/parts.h"
+
+namespace holdfast {
+namespace {
+
+constexpr std::size_t kRowsAtOnce = 256;
+
+}  // namespace
+
+Result<bool> Spool::Parts::reconcile_step() {
+  switch (reconcile.load()) {
+    case Reconcile::tombstones:
+      HOLDFAST_TRY(finish_unlinks());
+      return true;
+    case Reconcile::rows:
+      HOLDFAST_TRY(compare_rows());
+      return true;
+    case Reconcile::names:
+      HOLDFAST_TRY(compare_names());
+      return true;
+    case Reconcile::finished:
+      return false;
+  }
+  return false;
+}
+
+Result<void> Spool::Parts::finish_unlinks() {
+  std::vector<std::pair<RecordId, Sequence>> left;
+  {
+    const std::lock_guard lock(index_mutex);
+    auto found = index->tombstones_to_unlink(kUnlinksBeforeSync);
+    if (!found) return found.error();
+    for (const auto& [sequence, id] : *found) left.emplace_back(id, sequence);
+  }
+  HOLDFAST_TRY(unlink(left));
+  HOLDFAST_TRY(sync_files());
+  if (left.size() < kUnlinksBeforeSync) reconcile = Reconcile::rows;
+  return {};
+}
+
+Result<void> Spool::Parts::compare_rows() {
+  std::vector<IndexedRecord> rows;
+  {
+    const std::lock_guard lock(index_mutex);
+    auto found = index->list(reconciled_rows, kRowsAtOnce);
+    if (!found) return found.error();
+    rows = std::move(*found);
+  }
+  for (const IndexedRecord& row : rows) {
+    // What this life has filed was counted when it was.
+    if (row.sequence >= first_sequence) break;
+    reconciled_rows = row.sequence;
+    auto there = fs.inspect(record_path(row.id));
+    if (there) {
+      ++expected_names[row.id.bytes[0]];
+      continue;
+    }
+    if (there.error().kind != ErrorKind::not_found) return there.error();
+    bool in_journal = false;
+    {
+      const std::lock_guard lock(state_mutex);
+      in_journal = records.find(row.sequence) != nullptr;
+    }
+    if (!in_journal) HOLDFAST_TRY(declare_lost(row.sequence, row.id));
+  }
+  if (rows.size() < kRowsAtOnce || rows.back().sequence >= first_sequence) {
+    reconciled_rows = first_sequence;
+    reconcile = Reconcile::names;
+  }
+  return {};
+}
+
+Result<void> Spool::Parts::compare_names() {
+  const unsigned directory = reconciled_directories++;
+  std::int64_t names = 0;
+  std::uint64_t ignored = 0;
+  HOLDFAST_TRY(files->list_directory(directory, [&](const RecordId&) { ++names; }, ignored));
+  if (ignored > 0) {
+    const std::lock_guard lock(state_mutex);
+    ignored_names += ignored;
+  }
+  if (names != expected_names[directory]) HOLDFAST_TRY(compare_directory(directory));
+  if (reconciled_directories == expected_names.size()) reconcile = Reconcile::finished;
+  return {};
+}
+
+Result<void> Spool::Parts::compare_directory(unsigned first_byte) {
+  std::vector<RecordId> ids;
+  std::uint64_t ignored = 0;
+  HOLDFAST_TRY(files->list_directory(first_byte, [&](const RecordId& id) { ids.push_back(id); }, ignored));
+  for (const RecordId& id : ids) HOLDFAST_TRY(adopt(id));
+  return {};
+}
+
+// A file that no row knows of: our own unfinished flush, a record whose row was lost, or bytes that are not ours.
+Result<void> Spool::Parts::adopt(const RecordId& id) {
+  auto header = files->peek(id);
+  if (!header && header.error().kind == ErrorKind::not_found) return {};
+  if (!header && header.error().kind != ErrorKind::corrupt) return header.error();
+  if (!header) {
+    const std::lock_guard lock(state_mutex);
+    ++ignored_names;
+    return {};
+  }
+  {
+    const std::lock_guard lock(index_mutex);
+    auto row = index->find(header->sequence);
+    if (!row) return row.error();
+    if (*row) return {};
+  }
+  {
+    const std::lock_guard lock(state_mutex);
+    if (records.find(header->sequence) != nullptr) return {};
+  }
+  // Set aside by a life that did not come to the unlink, and whose index is lost.
+  if (fs.inspect(quarantine_path(id, header->sequence))) {
+    auto removed = files->remove(id, header->sequence, dirty);
+    return removed ? Result<void>() : Result<void>(removed.error());
+  }
+  IndexedRecord row{header->sequence, id, static_cast<RouteNumber>(header->route), header->priority,
+                    kFrameHeaderSize + header->body_size, header->accepted_wall_ns, {}};
+  for (const RouteTarget& target : route(row.route)) row.waiting.push_back(target.target);
+  IndexChange change;
+  change.filed.push_back(row);
+  change.add.taken = 1;
+  change.remember.push_back({id, {}, header->content});
+  HOLDFAST_TRY(apply(change, Durability::lazy));
+  const std::lock_guard lock(state_mutex);
+  if (header->sequence >= next_sequence) next_sequence = header->sequence + 1;
+  // It may lie behind where the targets' readers are.
+  for (const RouteTarget& target : route_locked(row.route)) ++target_state(target.target).generation;
+  return {};
+}
+
+// Keeps the count of names that a directory must hold in step with what this life does to files.
+void Spool::Parts::note_filed(const RecordId& id, Sequence sequence) {
+  if (sequence >= first_sequence || sequence <= reconciled_rows) ++expected_names[id.bytes[0]];
+}
+
+void Spool::Parts::note_unlinked(const RecordId& id, Sequence sequence) {
+  if (sequence >= first_sequence || sequence <= reconciled_rows) --expected_names[id.bytes[0]];
+}
+
+}  // namespace holdfast

@@ -1,0 +1,196 @@
+// What cannot be delivered or opened is kept, counted and out of the way (I6).
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "spool/note.h"
+#include "spool/parts.h"
+
+namespace holdfast {
+namespace {
+
+constexpr std::size_t kMaxFileRead = std::size_t{kMaxFrameBody} + (64u << 10);
+
+}  // namespace
+
+FrameHeader Spool::Parts::header_for(Sequence sequence, const RecordId& id, RouteNumber route, Priority priority) const {
+  const WallTime wall = clock.wall();
+  FrameHeader header;
+  header.sequence = sequence;
+  header.id = id;
+  header.route = static_cast<std::uint32_t>(route);
+  header.priority = priority;
+  header.accepted_wall_ns = wall.since_1970.count();
+  header.clock_trusted = wall.trusted;
+  header.accepted_mono_ns = static_cast<std::uint64_t>(clock.monotonic().count());
+  header.boot = boot;
+  header.data_key_id = keyring->current_number();
+  return header;
+}
+
+void Spool::Parts::append_note(const FrameHeader& record, Reason reason, TargetNumber target, std::string_view words, Bytes& out) const {
+  FrameHeader header = header_for(record.sequence, record.id, static_cast<RouteNumber>(record.route), record.priority);
+  header.kind = FrameKind::note;
+  header.content = record.content;
+  Bytes plain;
+  encode_note({reason, target, std::string(words.substr(0, kMaxWords))}, plain);
+  seal_frame(header, plain, keyring->current(), keyring->namer(), out);
+}
+
+Result<void> Spool::Parts::set_aside_rejected() {
+  for (;;) {
+    Rejection rejection;
+    {
+      const std::lock_guard lock(state_mutex);
+      if (rejections.empty()) return {};
+      rejection = std::move(rejections.front());
+      rejections.pop_front();
+    }
+    auto done = set_aside(rejection);
+    if (done.ok()) continue;
+    const std::lock_guard lock(state_mutex);
+    rejections.push_front(std::move(rejection));
+    return done;
+  }
+}
+
+// A required target that has not said its word about the record yet: it shall have it first.
+bool Spool::Parts::other_required_waits(const Rejection& rejection, const std::optional<IndexedRecord>& row) {
+  if (rejection.target == TargetNumber{}) return false;
+  std::vector<TargetNumber> waiting;
+  RouteNumber route{};
+  if (row) {
+    waiting = row->waiting;
+    route = row->route;
+  } else if (const JournalRecord* record = records.find(rejection.sequence)) {
+    waiting = waiting_targets(*record);
+    route = record->route;
+  }
+  const auto& targets_of = route_locked(route);
+  return std::ranges::any_of(waiting, [&](TargetNumber target) {
+    const auto place = std::ranges::find(targets_of, target, &RouteTarget::target);
+    const bool optional = place != targets_of.end() && !place->required;
+    const bool settled = std::ranges::any_of(filed_settled, [&](const FiledSettlement& settlement) {
+      return settlement.target == target && settlement.sequence == rejection.sequence;
+    });
+    return target != rejection.target && !optional && !settled && !reject_marks.contains({rejection.sequence, target});
+  });
+}
+
+Result<void> Spool::Parts::set_aside(const Rejection& rejection) {
+  std::optional<IndexedRecord> row;
+  {
+    const std::lock_guard lock(index_mutex);
+    auto found = index->find(rejection.sequence);
+    if (!found) return found.error();
+    row = *found;
+  }
+  RecordId id = rejection.id;
+  {
+    const std::lock_guard lock(state_mutex);
+    const JournalRecord* record = records.find(rejection.sequence);
+    const bool in_journal = record != nullptr && record->place == Place::journal && !complete(*record);
+    if (!row && !in_journal) return {};  // it has left meanwhile
+    id = row ? row->id : record->id;
+    if (other_required_waits(rejection, row)) {
+      if (reject_marks.size() < kMaxRejectMarks) reject_marks.insert_or_assign({rejection.sequence, rejection.target}, rejection);
+      return {};
+    }
+  }
+  Rejection known = rejection;
+  known.id = id;
+  auto frame = frame_to_set_aside(known, row);
+  if (!frame && frame.error().kind == ErrorKind::not_found) return declare_lost(rejection.sequence, id);
+  if (!frame) return frame.error();
+
+  const auto header = read_header(*frame, keyring->namer());
+  if (known.reason == Reason::none) {
+    const auto earlier = files->peek(id);
+    known.reason = earlier && header && earlier->content == header->content ? Reason::duplicate_record : Reason::conflict;
+  }
+  const bool found_by_us = known.target == TargetNumber{} && known.reason >= Reason::damaged && known.reason <= Reason::undecodable;
+  if (found_by_us && std::holds_alternative<OpenedBody>(open_record(*frame, *keyring))) return back_into_line(rejection.sequence);
+  FrameHeader note_header;
+  note_header.sequence = rejection.sequence;
+  note_header.id = id;
+  if (header) note_header = *header;
+  Bytes note;
+  append_note(note_header, known.reason, known.target, known.words, note);
+  HOLDFAST_TRY(files->write_quarantined(id, rejection.sequence, *frame, note));
+
+  IndexChange change;
+  change.set_aside.push_back({rejection.sequence, id, known.reason, known.target, static_cast<RouteNumber>(note_header.route),
+                              note_header.priority, frame->size() + note.size(), note_header.accepted_wall_ns});
+  (row ? change.left : change.entombed).push_back(rejection.sequence);
+  if (!row) change.unlinked.push_back(rejection.sequence);
+  {
+    const std::lock_guard lock(state_mutex);
+    const JournalRecord* record = records.find(rejection.sequence);
+    if (!row && record != nullptr && record->place == Place::journal) change.remember.push_back({id, record->position, record->content});
+  }
+  HOLDFAST_TRY(apply(change, Durability::durable));
+  return leave_aside(rejection.sequence, id, row.has_value());
+}
+
+// What could not be read once can be read now: the memory's fault, or a damaged file whose frame the journal still holds.
+Result<void> Spool::Parts::back_into_line(Sequence sequence) {
+  std::vector<JournalRecord*> damaged_file;
+  {
+    const std::lock_guard lock(state_mutex);
+    for (TargetState& target : targets) ++target.generation;
+    std::erase_if(hidden, [&](const auto& entry) { return entry.first == sequence; });
+    JournalRecord* record = records.find(sequence);
+    if (record != nullptr && record->place == Place::filed) damaged_file.push_back(record);
+  }
+  return flush(damaged_file);
+}
+
+// The record's own place is given up, once the index knows that it left.
+Result<void> Spool::Parts::leave_aside(Sequence sequence, const RecordId& id, bool had_file) {
+  {
+    const std::lock_guard lock(state_mutex);
+    drop_reject_marks(sequence);
+    std::erase_if(hidden, [&](const auto& entry) { return entry.first == sequence; });
+    JournalRecord* record = records.find(sequence);
+    if (record != nullptr && record->place == Place::journal) {
+      complete(*record) ? --journal_delivered : --journal_live;
+      count_waiting(*record, record->waiting, false);
+    }
+    if (record != nullptr) record->place = Place::aside;
+  }
+  return had_file ? unlink({{id, sequence}}) : Result<void>();
+}
+
+// The bytes as they are, sound or not: from the journal while it holds the record, else from the file.
+Result<Bytes> Spool::Parts::frame_to_set_aside(const Rejection& rejection, const std::optional<IndexedRecord>& row) {
+  std::optional<FrameSpot> spot;
+  {
+    const std::lock_guard lock(state_mutex);
+    if (const JournalRecord* record = records.find(rejection.sequence)) spot = record->spot;
+  }
+  if (spot) {
+    Bytes frame;
+    HOLDFAST_TRY(journal->read(*spot, frame));
+    return frame;
+  }
+  CHECK(row.has_value());
+  return read_file(fs, record_path(rejection.id), kMaxFileRead);
+}
+
+// A row without a file, and nothing that explains it: the loss alarm.
+Result<void> Spool::Parts::declare_lost(Sequence sequence, const RecordId& id) {
+  IndexChange change;
+  change.left.push_back(sequence);
+  change.unlinked.push_back(sequence);
+  change.add.lost = 1;
+  HOLDFAST_TRY(apply(change, Durability::durable));
+  notice(fmt::format("LOST: record {} (sequence {}) has no file and nothing says why", id.short_hex(), sequence));
+  note_unlinked(id, sequence);
+  const std::lock_guard lock(state_mutex);
+  drop_reject_marks(sequence);
+  std::erase_if(hidden, [&](const auto& entry) { return entry.first == sequence; });
+  return {};
+}
+
+}  // namespace holdfast

@@ -1,0 +1,149 @@
+// What became of records: from the forwarder's word to the unlink (INVARIANTS.md, rules of settling).
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "spool/parts.h"
+
+namespace holdfast {
+
+Result<void> Spool::settle(TargetNumber target, std::span<const Settlement> settlements) {
+  Parts& parts = *parts_;
+  if (const auto error = parts.dead_error()) return *error;
+  bool crowded = false;
+  {
+    const std::lock_guard lock(parts.state_mutex);
+    for (const Settlement& settlement : settlements) parts.settle_one(target, settlement);
+    if (!settlements.empty()) parts.target_state(target).progress = parts.clock.monotonic();
+    crowded = parts.done_unwritten.size() + parts.filed_settled.size() > kSettleBacklog;
+  }
+  if (!crowded) return {};
+  // Whoever settles faster than housekeeping writes does some of it.
+  const std::lock_guard upkeep(parts.upkeep_mutex);
+  HOLDFAST_TRY(parts.checked(parts.write_done_frames()));
+  return parts.checked(parts.apply_settled());
+}
+
+void Spool::Parts::settle_one(TargetNumber target, const Settlement& settlement) {
+  TargetState& state = target_state(target);
+  if (settlement.fate == Fate::rejected) {
+    ++state.rejected;
+    hidden.insert({settlement.sequence, target});
+    rejections.push_back({settlement.sequence, {}, target, settlement.reason, settlement.words});
+    return;
+  }
+  ++state.delivered;
+  if (settlement.fate != Fate::delivered) ++state.duplicates;
+  if (settlement.fate == Fate::duplicate_unexpected) ++state.duplicates_unexpected;
+
+  JournalRecord* record = records.find(settlement.sequence);
+  if (record == nullptr || record->place == Place::filed) {
+    // The index decides; until it has, the record is not due for this target.
+    hidden.insert({settlement.sequence, target});
+    filed_settled.push_back({target, settlement.sequence});
+    return;
+  }
+  const TargetBits bit = record->place == Place::journal ? bit_of(record->route, target) & record->waiting : 0;
+  if (bit == 0) return;
+  const bool was_complete = complete(*record);
+  record->waiting &= ~bit;
+  count_waiting(*record, bit, false);
+  if (done_unwritten.empty()) done_since = clock.monotonic();
+  done_unwritten.push_back({target, settlement.sequence});
+  if (was_complete || !complete(*record)) return;
+  // What optional targets have not got by now leaves with it.
+  count_waiting(*record, record->waiting, false);
+  record->waiting = 0;
+  --journal_live;
+  ++journal_delivered;
+}
+
+Result<void> Spool::Parts::apply_settled() {
+  std::vector<FiledSettlement> settlements;
+  {
+    const std::lock_guard lock(state_mutex);
+    settlements.swap(filed_settled);
+  }
+  if (settlements.empty()) return {};
+  auto settled = settle_filed(settlements);
+  const std::lock_guard lock(state_mutex);
+  if (settled.ok()) {
+    for (const FiledSettlement& settlement : settlements) hidden.erase({settlement.sequence, settlement.target});
+  } else {
+    filed_settled.insert(filed_settled.begin(), settlements.begin(), settlements.end());
+  }
+  return settled;
+}
+
+// One durable transaction, then the unlinks: a file that is gone always has a tombstone.
+Result<void> Spool::Parts::settle_filed(const std::vector<FiledSettlement>& settlements) {
+  std::map<Sequence, std::set<TargetNumber>> by_record;
+  for (const FiledSettlement& settlement : settlements) by_record[settlement.sequence].insert(settlement.target);
+  IndexChange change;
+  std::vector<std::pair<RecordId, Sequence>> left;
+  std::vector<Rejection> now_rejected;
+  for (const auto& [sequence, settled_by] : by_record) {
+    std::optional<IndexedRecord> row;
+    {
+      const std::lock_guard lock(index_mutex);
+      auto found = index->find(sequence);
+      if (!found) return found.error();
+      row = *found;
+    }
+    if (!row) continue;
+    const std::lock_guard lock(state_mutex);
+    bool required_waits = false, rejected = false;
+    Rejection last;
+    for (const TargetNumber target : row->waiting) {
+      const auto& targets_of = route_locked(row->route);
+      const auto place = std::ranges::find(targets_of, target, &RouteTarget::target);
+      const bool optional = place != targets_of.end() && !place->required;
+      if (optional || settled_by.contains(target)) continue;
+      const auto mark = reject_marks.find({sequence, target});
+      if (mark == reject_marks.end()) {
+        required_waits = true;
+      } else {
+        rejected = true;
+        last = mark->second;
+      }
+    }
+    if (required_waits || rejected) {
+      for (const TargetNumber target : settled_by) change.settled.emplace_back(target, sequence);
+      if (!required_waits) now_rejected.push_back(last);
+      continue;
+    }
+    change.left.push_back(sequence);
+    left.emplace_back(row->id, sequence);
+    drop_reject_marks(sequence);
+  }
+  change.add.delivered = left.size();
+  HOLDFAST_TRY(apply(change, left.empty() ? Durability::lazy : Durability::durable));
+  {
+    const std::lock_guard lock(state_mutex);
+    rejections.insert(rejections.end(), now_rejected.begin(), now_rejected.end());
+  }
+  return unlink(left);
+}
+
+void Spool::Parts::drop_reject_marks(Sequence sequence) {
+  auto mark = reject_marks.lower_bound({sequence, TargetNumber{}});
+  while (mark != reject_marks.end() && mark->first.first == sequence) {
+    hidden.erase(mark->first);
+    mark = reject_marks.erase(mark);
+  }
+}
+
+// The records have tombstones on the medium. A name that comes back after a power cut meets its tombstone, which goes only after a
+// sync has covered the unlink.
+Result<void> Spool::Parts::unlink(const std::vector<std::pair<RecordId, Sequence>>& left) {
+  for (const auto& [id, sequence] : left) {
+    auto removed = files->remove(id, sequence, dirty);
+    if (!removed) return removed.error();
+    if (*removed) note_unlinked(id, sequence);
+    unlinked_unsynced.push_back(sequence);
+  }
+  return unlinked_unsynced.size() < kUnlinksBeforeSync ? Result<void>() : sync_files();
+}
+
+}  // namespace holdfast

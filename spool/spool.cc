@@ -1,0 +1,425 @@
+// Opening, closing, and what everything else shares.
+
+#include "spool/spool.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "spool/parts.h"
+
+namespace holdfast {
+namespace {
+
+// Pressure is released only when this much of a limit is free again, so that the intake does not flutter.
+constexpr double kRelease = 0.95;
+
+const std::vector<RouteTarget> kNoTargets;
+
+}  // namespace
+
+const char* pressure_text(PressureKind kind) {
+  switch (kind) {
+    case PressureKind::none:
+      return "none";
+    case PressureKind::max_bytes:
+      return "spool.max_bytes is reached";
+    case PressureKind::max_records:
+      return "spool.max_records is reached";
+    case PressureKind::disk_bytes:
+      return "the disk has less than spool.min_free_bytes left";
+    case PressureKind::disk_inodes:
+      return "the disk has less than spool.min_free_inodes left";
+    case PressureKind::quarantine:
+      return "spool.quarantine_max_bytes is reached";
+    case PressureKind::read_only:
+      return "the disk refuses to be written";
+  }
+  return "unknown";
+}
+
+Spool::Spool(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+Spool::~Spool() = default;
+
+Result<std::unique_ptr<Spool>> Spool::open(FileSystem& fs, const Clock& clock, const SpoolOptions& options, const SecretKey& key) {
+  auto parts = std::make_unique<Parts>(fs, clock, options, key);
+  HOLDFAST_TRY(parts->take_manifest());
+  HOLDFAST_TRY(parts->recover());
+  HOLDFAST_TRY(parts->update_pressure());
+  return std::unique_ptr<Spool>(new Spool(std::move(parts)));
+}
+
+std::optional<Error> Spool::Parts::dead_error() const {
+  const std::lock_guard lock(state_mutex);
+  return dead;
+}
+
+Error Spool::Parts::fail(Error error) {
+  // A corrupt index is set aside by the next life, which builds another.
+  if (error.kind == ErrorKind::corrupt || error.kind == ErrorKind::invalid) error.kind = ErrorKind::io;
+  if (error.kind == ErrorKind::not_found || error.kind == ErrorKind::exists) error.kind = ErrorKind::io;
+  if (error.kind != ErrorKind::io) return error;
+  const std::lock_guard lock(state_mutex);
+  if (!dead) dead = error;
+  return *dead;
+}
+
+Result<void> Spool::Parts::checked(Result<void> result) {
+  if (result.ok()) return result;
+  return fail(result.error());
+}
+
+void Spool::Parts::notice(std::string text) {
+  const std::lock_guard lock(state_mutex);
+  if (notices.size() < kMaxNotices) notices.push_back(std::move(text));
+}
+
+Nanoseconds Spool::Parts::running_time() const { return running_before + (clock.monotonic() - life_began); }
+
+Result<void> Spool::Parts::save(Manifest changed) {
+  sign_manifest(changed, keyring->namer());
+  std::uint64_t generation = 0;
+  {
+    const std::lock_guard lock(state_mutex);
+    generation = manifest_generation;
+  }
+  HOLDFAST_TRY(save_manifest(fs, changed, generation));
+  const std::lock_guard lock(state_mutex);
+  manifest = std::move(changed);
+  manifest_generation = generation;
+  return {};
+}
+
+const std::vector<RouteTarget>& Spool::Parts::route_locked(RouteNumber number) const {
+  const auto place = static_cast<std::size_t>(number);
+  return place == 0 || place > manifest.routes.size() ? kNoTargets : manifest.routes[place - 1];
+}
+
+std::vector<RouteTarget> Spool::Parts::route(RouteNumber number) const {
+  const std::lock_guard lock(state_mutex);
+  return route_locked(number);
+}
+
+TargetBits Spool::Parts::all_bits(RouteNumber number) const {
+  const std::size_t count = route_locked(number).size();
+  CHECK(count <= kMaxRouteTargets);
+  return count == kMaxRouteTargets ? ~TargetBits{0} : (TargetBits{1} << count) - 1;
+}
+
+TargetBits Spool::Parts::required_bits(RouteNumber number) const {
+  TargetBits bits = 0;
+  const auto& targets_of = route_locked(number);
+  for (std::size_t i = 0; i < targets_of.size(); ++i) bits |= TargetBits{targets_of[i].required} << i;
+  return bits;
+}
+
+TargetBits Spool::Parts::bit_of(RouteNumber number, TargetNumber target) const {
+  const auto& targets_of = route_locked(number);
+  for (std::size_t i = 0; i < targets_of.size(); ++i) {
+    if (targets_of[i].target == target) return TargetBits{1} << i;
+  }
+  return 0;
+}
+
+TargetState& Spool::Parts::target_state(TargetNumber target) {
+  const auto place = static_cast<std::size_t>(target);
+  CHECK(place >= 1);
+  if (targets.size() < place) targets.resize(place);
+  return targets[place - 1];
+}
+
+bool Spool::Parts::complete(const JournalRecord& record) const {
+  const TargetBits required = required_bits(record.route);
+  return required != 0 && (record.waiting & required) == 0;
+}
+
+std::vector<TargetNumber> Spool::Parts::waiting_targets(const JournalRecord& record) const {
+  std::vector<TargetNumber> waiting;
+  const auto& targets_of = route_locked(record.route);
+  for (std::size_t i = 0; i < targets_of.size(); ++i) {
+    if ((record.waiting >> i & 1) != 0) waiting.push_back(targets_of[i].target);
+  }
+  return waiting;
+}
+
+void Spool::Parts::count_waiting(const JournalRecord& record, TargetBits bits, bool add) {
+  const auto& targets_of = route_locked(record.route);
+  for (std::size_t i = 0; i < targets_of.size(); ++i) {
+    if ((bits >> i & 1) == 0) continue;
+    TargetState& state = target_state(targets_of[i].target);
+    if (add && state.journal_records == 0) state.progress = clock.monotonic();
+    state.journal_records += add ? 1 : std::uint64_t(-1);
+    state.journal_bytes += add ? record.spot.size : std::uint64_t(0) - record.spot.size;
+  }
+}
+
+// Adds when the oldest record of each target was accepted, where the journal has one that no file is older than.
+void Spool::Parts::oldest_in_journal(std::map<TargetNumber, std::int64_t>& oldest) {
+  std::size_t missing = 0;
+  for (std::size_t i = 0; i < targets.size(); ++i) missing += targets[i].journal_records > 0 && !oldest.contains(TargetNumber(i + 1)) ? 1u : 0u;
+  for (const auto& segment : records.segments()) {
+    for (auto record = segment.records.begin(); record != segment.records.end() && missing > 0; ++record) {
+      if (record->place != Place::journal || record->waiting == 0) continue;
+      for (const TargetNumber target : waiting_targets(*record)) {
+        missing -= oldest.emplace(target, record->accepted_wall_ns).second ? 1u : 0u;
+      }
+    }
+  }
+}
+
+Result<void> Spool::Parts::apply(const IndexChange& change, Durability durability) {
+  IndexChange timed = change;
+  timed.running_time = running_time();
+  const std::lock_guard lock(index_mutex);
+  return index->apply(timed, durability);
+}
+
+Result<void> Spool::Parts::update_pressure() {
+  auto now = fs.space();
+  if (!now) return now.error();
+  std::uint64_t index_bytes = 0, file_records = 0;
+  {
+    const std::lock_guard lock(index_mutex);
+    index_bytes = index->file_bytes() + index->quarantine_bytes() + index->disk_bytes();
+    file_records = index->records();
+  }
+  const std::lock_guard lock(state_mutex);
+  space = *now;
+  const SpoolLimits& limits = options.limits;
+  const double slack = pressure.paused() ? kRelease : 1.0;
+  const auto over = [&](std::uint64_t used, std::uint64_t limit) {
+    return static_cast<double>(used) >= static_cast<double>(limit) * slack;
+  };
+  const auto under = [&](double free, double least) { return free * slack < least; };
+  const double inodes_least = limits.min_free_inodes_percent / 100.0 * static_cast<double>(space.total_inodes);
+  pressure.kind = PressureKind::none;
+  if (under(static_cast<double>(space.free_bytes), static_cast<double>(limits.min_free_bytes))) pressure.kind = PressureKind::disk_bytes;
+  if (space.total_inodes != 0 && under(static_cast<double>(space.free_inodes), inodes_least)) pressure.kind = PressureKind::disk_inodes;
+  if (over(index_bytes + journal_disk_bytes, limits.max_bytes)) pressure.kind = PressureKind::max_bytes;
+  if (over(file_records + journal_live, limits.max_records)) pressure.kind = PressureKind::max_records;
+  return {};
+}
+
+Pressure Spool::pressure() const {
+  const std::lock_guard lock(parts_->state_mutex);
+  return parts_->pressure;
+}
+
+Result<TargetNumber> Spool::target_number(const std::string& name) {
+  Parts& parts = *parts_;
+  const std::lock_guard upkeep(parts.upkeep_mutex);
+  Manifest changed = parts.manifest;
+  const auto known = std::ranges::find(changed.targets, name);
+  const auto number = static_cast<TargetNumber>(known - changed.targets.begin() + 1);
+  if (known == changed.targets.end()) {
+    changed.targets.push_back(name);
+    HOLDFAST_TRY(parts.checked(parts.save(std::move(changed))));
+  }
+  const std::lock_guard lock(parts.state_mutex);
+  parts.target_state(number);
+  return number;
+}
+
+Result<RouteNumber> Spool::route_number(const std::vector<RouteTarget>& targets) {
+  Parts& parts = *parts_;
+  if (targets.empty() || targets.size() > kMaxRouteTargets) {
+    return Error{ErrorKind::invalid, fmt::format("a route has 1 to {} targets, not {}", kMaxRouteTargets, targets.size())};
+  }
+  const std::lock_guard upkeep(parts.upkeep_mutex);
+  Manifest changed = parts.manifest;
+  const auto known = std::ranges::find(changed.routes, targets);
+  const auto number = static_cast<RouteNumber>(known - changed.routes.begin() + 1);
+  if (known == changed.routes.end()) {
+    changed.routes.push_back(targets);
+    HOLDFAST_TRY(parts.checked(parts.save(std::move(changed))));
+  }
+  return number;
+}
+
+void Spool::set_active_targets(const std::vector<TargetNumber>& active) {
+  const std::lock_guard lock(parts_->state_mutex);
+  for (TargetState& state : parts_->targets) state.active = false;
+  for (const TargetNumber target : active) parts_->target_state(target).active = true;
+}
+
+std::string Spool::target_name(TargetNumber target) const {
+  const std::lock_guard lock(parts_->state_mutex);
+  const auto place = static_cast<std::size_t>(target);
+  return place == 0 || place > parts_->manifest.targets.size() ? std::string() : parts_->manifest.targets[place - 1];
+}
+
+const std::string& Spool::site() const { return parts_->site; }
+
+void Spool::on_due(std::function<void()> wake) {
+  const std::lock_guard lock(parts_->state_mutex);
+  parts_->wake = std::move(wake);
+}
+
+Result<std::optional<StreamPosition>> Spool::last_position(const std::string& stream, std::uint64_t at_or_below) {
+  Parts& parts = *parts_;
+  const std::uint64_t tag = parts.keyring->namer().stream_tag(parts.site + ":" + stream);
+  std::optional<StreamPosition> best;
+  {
+    const std::lock_guard lock(parts.state_mutex);
+    for (const auto& segment : parts.records.segments()) {
+      for (const JournalRecord& record : segment.records) {
+        if (!record.position || record.position->stream_tag != tag || record.position->sequence > at_or_below) continue;
+        // Of two incarnations of one sequence the later commit counts.
+        if (!best || record.position->sequence >= best->sequence) best = record.position;
+      }
+    }
+  }
+  const std::lock_guard lock(parts.index_mutex);
+  auto older = parts.index->ledger().last_position(tag, at_or_below);
+  if (!older) return parts.fail(older.error());
+  if (*older && (!best || (*older)->sequence > best->sequence)) best = *older;
+  return best;
+}
+
+Result<Nanoseconds> Spool::maintain() {
+  Parts& parts = *parts_;
+  if (const auto error = parts.dead_error()) return *error;
+  const std::lock_guard upkeep(parts.upkeep_mutex);
+  const auto settle_round = [&]() -> Result<bool> {
+    bool write_done = false;
+    {
+      const std::lock_guard lock(parts.state_mutex);
+      write_done = !parts.done_unwritten.empty() && parts.clock.monotonic() - parts.done_since >= kDoneDelay;
+    }
+    if (write_done) HOLDFAST_TRY(parts.write_done_frames());
+    HOLDFAST_TRY(parts.set_aside_rejected());
+    HOLDFAST_TRY(parts.apply_settled());
+    auto flushed = parts.flush_lingering();
+    if (!flushed) return flushed.error();
+    auto compared = parts.reconcile_step();
+    if (!compared) return compared.error();
+    return *flushed || *compared;
+  };
+  auto more = settle_round();
+  const Nanoseconds now = parts.clock.monotonic();
+  const bool full = !more && more.error().kind == ErrorKind::full;
+  if (!more && !full) return parts.fail(more.error());
+  HOLDFAST_TRY(parts.checked(parts.update_pressure()));
+  if (now - parts.tidied >= kSlowSync || full) {
+    parts.tidied = now;
+    HOLDFAST_TRY(parts.checked(parts.tidy()));
+  }
+  // A full disk is a state, not a failure: what can leave goes on leaving.
+  return more && *more ? Nanoseconds(0) : kUpkeepPause;
+}
+
+// Once a second or so: what must be ready before it is needed, and what can be forgotten.
+Result<void> Spool::Parts::tidy() {
+  HOLDFAST_TRY(raise_floor_and_rotate());
+  const std::lock_guard lock(index_mutex);
+  auto tidied_index = index->tidy();
+  if (!tidied_index && tidied_index.error().kind != ErrorKind::full) return tidied_index;
+  auto pruned = index->ledger().prune(running_time(), options.ledger_window, options.ledger_max);
+  if (!pruned && pruned.error().kind != ErrorKind::full) return pruned.error();
+  return {};
+}
+
+Result<void> Spool::Parts::raise_floor_and_rotate() {
+  const std::lock_guard commit_lock(commit_mutex);
+  Manifest changed = manifest;
+  const bool low = manifest.sequence_floor - next_sequence < kFloorStep / 2;
+  const bool worn = manifest.data_key_bytes + sealed_bytes >= kDataKeyBytes;
+  const bool much = sealed_bytes >= kDataKeyStep;
+  if (!low && !worn && !much) return {};
+  changed.data_key_bytes += std::exchange(sealed_bytes, 0);
+  if (low) changed.sequence_floor = next_sequence + kFloorStep;
+  if (worn) keyring->add_data_key(changed, recipient);
+  HOLDFAST_TRY(save(std::move(changed)));
+  keyring->use_current(manifest);
+  return {};
+}
+
+Result<void> Spool::close(Nanoseconds deadline) {
+  Parts& parts = *parts_;
+  if (const auto error = parts.dead_error()) return *error;
+  const std::lock_guard upkeep(parts.upkeep_mutex);
+  const auto stop = [&]() -> Result<void> {
+    HOLDFAST_TRY(parts.set_aside_rejected());
+    HOLDFAST_TRY(parts.apply_settled());
+    while (parts.clock.monotonic() < deadline && !parts.journal->in_use().empty()) HOLDFAST_TRY(parts.retire_oldest());
+    if (!parts.journal->in_use().empty()) HOLDFAST_TRY(parts.write_done_frames());
+    HOLDFAST_TRY(parts.apply_settled());
+    HOLDFAST_TRY(parts.sync_files());
+    return {};
+  };
+  auto stopped = stop();
+  if (!stopped && stopped.error().kind != ErrorKind::full) return parts.fail(stopped.error());
+  {
+    const std::lock_guard commit_lock(parts.commit_mutex);
+    Manifest changed = parts.manifest;
+    changed.data_key_bytes += parts.sealed_bytes;
+    parts.sealed_bytes = 0;
+    auto saved = parts.save(std::move(changed));
+    if (!saved && saved.error().kind != ErrorKind::full) return parts.fail(saved.error());
+  }
+  {
+    const std::lock_guard lock(parts.index_mutex);
+    auto closed = parts.index->close();
+    if (!closed && closed.error().kind != ErrorKind::full) return parts.fail(closed.error());
+  }
+  const std::lock_guard lock(parts.state_mutex);
+  parts.dead = Error{ErrorKind::io, "the spool is closed"};
+  return {};
+}
+
+SpoolStatus Spool::status() const {
+  Parts& parts = *parts_;
+  SpoolStatus status;
+  std::map<TargetNumber, WaitingCount> in_files;
+  std::map<TargetNumber, std::int64_t> oldest;
+  {
+    const std::lock_guard lock(parts.index_mutex);
+    status.era = parts.index->era();
+    status.totals = parts.index->totals();
+    status.in_files = parts.index->records();
+    status.quarantined = parts.index->quarantined();
+    status.quarantine_bytes = parts.index->quarantine_bytes();
+    status.disk_bytes = parts.index->file_bytes() + status.quarantine_bytes + parts.index->disk_bytes();
+    for (const WaitingCount& count : parts.index->waiting()) {
+      in_files[count.target] = count;
+      if (auto accepted = parts.index->oldest_waiting(count.target); accepted && *accepted) oldest[count.target] = **accepted;
+    }
+  }
+  const std::lock_guard lock(parts.state_mutex);
+  status.totals.taken += parts.journal_taken;
+  status.totals.delivered += parts.journal_delivered;
+  status.in_journal = parts.journal_live;
+  status.in_custody = status.in_files + status.in_journal;
+  status.disk_bytes += parts.journal_disk_bytes;
+  status.free_bytes = parts.space.free_bytes;
+  status.free_inodes = parts.space.free_inodes;
+  status.ignored_names = parts.ignored_names;
+  status.bad_done_frames = parts.bad_done_frames;
+  status.pressure = parts.pressure;
+  status.verdicts = parts.verdicts;
+  status.site_changed = parts.site_changed;
+  status.unsafe_file_system = parts.unsafe_fs;
+  status.reconciling = parts.reconcile.load() != Parts::Reconcile::finished;
+  status.boot = parts.boot;
+  status.next_sequence = parts.next_sequence;
+  status.notices = parts.notices;
+  parts.oldest_in_journal(oldest);
+  const Nanoseconds now = parts.clock.monotonic();
+  for (const auto& [when, took] : parts.slow_syncs) {
+    if (now - when > std::chrono::minutes(1)) continue;
+    status.slow_disk = true;
+    status.slowest_sync = std::max(status.slowest_sync, took);
+  }
+  for (std::size_t i = 0; i < parts.manifest.targets.size(); ++i) {
+    const auto number = static_cast<TargetNumber>(i + 1);
+    const TargetState& state = parts.target_state(number);
+    const WaitingCount& filed = in_files[number];
+    status.targets.push_back({number, parts.manifest.targets[i], state.active, filed.records + state.journal_records,
+                              filed.bytes + state.journal_bytes, state.delivered, state.duplicates,
+                              state.duplicates_unexpected, state.rejected,
+                              oldest.contains(number) ? std::optional(oldest[number]) : std::nullopt});
+  }
+  return status;
+}
+
+}  // namespace holdfast
