@@ -3,12 +3,12 @@
 #include <sqlite3.h>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <cstring>
 #include <optional>
 #include <utility>
 
+#include "spool/database_file.h"
 #include "spool/page_check.h"
 #include "spool/path.h"
 #include "spool/wal_renewal.h"
@@ -25,6 +25,7 @@ struct SqliteSeam {
   int fail(int code, const Error& error) {
     said = error;
     if (error.kind == ErrorKind::io) broken = true;
+    if (error.kind == ErrorKind::corrupt) return SQLITE_CORRUPT;
     return error.kind == ErrorKind::full ? SQLITE_FULL : code;
   }
 
@@ -48,30 +49,11 @@ constexpr int kLongestPath = 512;
 struct OpenFile {
   sqlite3_file base;
   SqliteSeam* seam;
-  File* file;
-  bool is_wal;
-  bool is_pages;  // the database itself
-  bool new_name;  // its directory has not been synced since it was made
+  DatabaseFile* file;
 };
 
 OpenFile& opened(sqlite3_file* base) {
   return *reinterpret_cast<OpenFile*>(base);
-}
-
-// Everything but the header on its own, which is looked at before the size of a page is known.
-bool is_page(const OpenFile& file, std::size_t count, sqlite3_int64 offset) {
-  return file.is_pages && count == kPageBytes && offset % static_cast<sqlite3_int64>(kPageBytes) == 0;
-}
-
-std::uint32_t page_number(sqlite3_int64 offset) {
-  return static_cast<std::uint32_t>(offset / static_cast<sqlite3_int64>(kPageBytes) + 1);
-}
-
-Result<void> write_page(OpenFile& file, sqlite3_int64 offset, ByteView bytes) {
-  std::array<std::uint8_t, kPageBytes> page;
-  std::copy(bytes.begin(), bytes.end(), page.begin());
-  seal_page(page_number(offset), page);
-  return file.file->write_at(static_cast<std::uint64_t>(offset), page);
 }
 
 int file_close(sqlite3_file* base) {
@@ -80,55 +62,47 @@ int file_close(sqlite3_file* base) {
 }
 
 int file_read(sqlite3_file* base, void* out, int count, sqlite3_int64 offset) {
-  OpenFile& self = opened(base);
+  const OpenFile& self = opened(base);
   if (self.seam->broken) return SQLITE_IOERR_READ;
   const std::span<std::uint8_t> bytes(static_cast<std::uint8_t*>(out), static_cast<std::size_t>(count));
-  const auto got = self.file->read_at(static_cast<std::uint64_t>(offset), bytes);
+  const auto got = self.file->read(static_cast<std::uint64_t>(offset), bytes);
   if (!got.ok()) return self.seam->fail(SQLITE_IOERR_READ, got.error());
-  if (is_page(self, bytes.size(), offset) && *got > 0) {
-    const bool sound = *got == kPageBytes && page_is_sound(page_number(offset), bytes.first<kPageBytes>());
-    return sound ? SQLITE_OK : SQLITE_CORRUPT;
-  }
   if (*got == bytes.size()) return SQLITE_OK;
   std::memset(bytes.data() + *got, 0, bytes.size() - *got);
   return SQLITE_IOERR_SHORT_READ;
 }
 
 int file_write(sqlite3_file* base, const void* from, int count, sqlite3_int64 offset) {
-  OpenFile& self = opened(base);
+  const OpenFile& self = opened(base);
   if (self.seam->broken) return SQLITE_IOERR_WRITE;
   const ByteView bytes(static_cast<const std::uint8_t*>(from), static_cast<std::size_t>(count));
   const auto start = static_cast<std::uint64_t>(offset);
-  const auto written =
-      is_page(self, bytes.size(), offset) ? write_page(self, offset, bytes) : self.file->write_at(start, bytes);
+  const auto written = self.file->write(start, bytes);
   if (!written.ok()) return self.seam->fail(SQLITE_IOERR_WRITE, written.error());
-  if (self.is_wal) self.seam->wal_end = std::max(start == 0 ? 0 : self.seam->wal_end, start + bytes.size());
+  if (self.file->role() == DatabaseRole::wal) {
+    self.seam->wal_end = std::max(start == 0 ? 0 : self.seam->wal_end, start + bytes.size());
+  }
   return SQLITE_OK;
 }
 
 int file_truncate(sqlite3_file* base, sqlite3_int64 size) {
-  OpenFile& self = opened(base);
+  const OpenFile& self = opened(base);
   if (self.seam->broken) return SQLITE_IOERR_TRUNCATE;
-  const auto cut = self.file->truncate(static_cast<std::uint64_t>(size));
+  const auto cut = self.file->cut(static_cast<std::uint64_t>(size));
   return cut.ok() ? SQLITE_OK : self.seam->fail(SQLITE_IOERR_TRUNCATE, cut.error());
 }
 
 int file_sync(sqlite3_file* base, int) {
-  OpenFile& self = opened(base);
+  const OpenFile& self = opened(base);
   if (self.seam->broken) return SQLITE_IOERR_FSYNC;
   const auto synced = self.file->sync();
   if (!synced.ok()) return self.seam->fail(SQLITE_IOERR_FSYNC, synced.error());
-  if (self.new_name) {
-    const auto named = self.seam->fs.sync_directory(parent_path(self.seam->path));
-    if (!named.ok()) return self.seam->fail(SQLITE_IOERR_DIR_FSYNC, named.error());
-    self.new_name = false;
-  }
-  if (self.is_wal) ++self.seam->wal_syncs;
+  if (self.file->role() == DatabaseRole::wal) ++self.seam->wal_syncs;
   return SQLITE_OK;
 }
 
 int file_size(sqlite3_file* base, sqlite3_int64* out) {
-  OpenFile& self = opened(base);
+  const OpenFile& self = opened(base);
   if (self.seam->broken) return SQLITE_IOERR_FSTAT;
   const auto size = self.file->size();
   if (!size.ok()) return self.seam->fail(SQLITE_IOERR_FSTAT, size.error());
@@ -181,16 +155,17 @@ SqliteSeam& seam_of(sqlite3_vfs* vfs) {
   return *static_cast<SqliteSeam*>(vfs->pAppData);
 }
 
+DatabaseRole role_of(int flags) {
+  if ((flags & SQLITE_OPEN_MAIN_DB) != 0) return DatabaseRole::pages;
+  return (flags & SQLITE_OPEN_WAL) != 0 ? DatabaseRole::wal : DatabaseRole::journal;
+}
+
 int vfs_open(sqlite3_vfs* vfs, const char* name, sqlite3_file* base, int flags, int* out_flags) {
   SqliteSeam& seam = seam_of(vfs);
   OpenFile& self = opened(base);
-  self = OpenFile{{nullptr}, &seam, nullptr, (flags & SQLITE_OPEN_WAL) != 0, (flags & SQLITE_OPEN_MAIN_DB) != 0, false};
-  if (name == nullptr || seam.broken) return SQLITE_CANTOPEN;  // a temporary file: there are none
-  auto file = seam.fs.open(name, OpenMode::write);
-  if (!file.ok() && file.error().kind == ErrorKind::not_found && (flags & SQLITE_OPEN_CREATE) != 0) {
-    file = seam.fs.open(name, OpenMode::create_new);
-    self.new_name = file.ok();
-  }
+  self = OpenFile{{nullptr}, &seam, nullptr};
+  if (name == nullptr || seam.broken) return SQLITE_CANTOPEN;  // without a name: a temporary file, and there are none
+  auto file = DatabaseFile::open(seam.fs, name, role_of(flags), (flags & SQLITE_OPEN_CREATE) != 0);
   if (!file.ok()) return seam.fail(SQLITE_CANTOPEN, file.error());
   self.file = std::move(*file).release();
   self.base.pMethods = &kFileMethods;
