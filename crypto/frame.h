@@ -14,6 +14,7 @@
 
 #include "crypto/bytes.h"
 #include "crypto/digest.h"
+#include "crypto/require.h"
 #include "crypto/secret.h"
 
 namespace holdfast {
@@ -79,7 +80,11 @@ class [[nodiscard]] Parsed {
   const T& operator*() const { return *value_; }
   T* operator->() { return &*value_; }
   const T* operator->() const { return &*value_; }
-  Reject reject() const { return reject_; }
+  // Only where there is no value.
+  Reject reject() const {
+    require(!value_, "a value asked why it is none");
+    return reject_;
+  }
 
  private:
   std::optional<T> value_;

@@ -99,6 +99,7 @@ inline std::vector<Vector> bad_slots() {
   all.push_back(slot_vector("a box without its last byte", "short_slot", part(box.build(), 0, 109), true));
   add("recipient kind 0", "unknown_recipient", good, [](Slot& s) { s.recipient_kind = 0; });
   add("recipient kind 3", "unknown_recipient", good, [](Slot& s) { s.recipient_kind = 3; });
+  add_flip("recipient kind 3, as long as a box", "unknown_recipient", box, 0, 1, true);
   add("holds 0", "unknown_holds", good, [](Slot& s) { s.holds = 0; });
   add("holds 3", "unknown_holds", good, [](Slot& s) { s.holds = 3; });
   add("a data key with number 0", "bad_key_number", good, [](Slot& s) { s.number = 0; });
