@@ -178,7 +178,7 @@ void Window::release(const std::string& subject) {
     const auto probe = entries_.find(place_of(*lane->probe));
     if (probe != entries_.end()) probe->second.probe = false;
   }
-  rewind(lane->lowest.sequence);
+  read_again(lane->lowest.sequence);
   outside_.release_lane(subject);
 }
 

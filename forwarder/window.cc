@@ -1,6 +1,8 @@
 // What is read, what waits, and what goes. What becomes of it: landing.cc.
 #include "forwarder/window.h"
 
+#include <limits>
+
 namespace holdfast {
 namespace {
 
@@ -43,7 +45,7 @@ void Window::offer(DueRecord record) {
   take_in(std::move(record));
 }
 
-void Window::rewind(Sequence sequence) {
+void Window::read_again(Sequence sequence) {
   const Sequence before = sequence == 0 ? 0 : sequence - 1;
   for (Sequence& after : cursor_.after) after = std::min(after, before);
 }
@@ -64,7 +66,8 @@ std::optional<Recall> Window::recall(Nanoseconds now) const {
 }
 
 DueCursor Window::recall_cursor(const Recall& recall) const {
-  DueCursor cursor = cursor_;
+  DueCursor cursor;
+  cursor.generation = std::numeric_limits<std::uint64_t>::max();  // nothing rewinds it
   const Sequence before = recall.mark.sequence == 0 ? 0 : recall.mark.sequence - 1;
   cursor.after.fill(options_.drain == Drain::priority ? kBeyondAll : before);
   cursor.after.at(recall.mark.priority) = before;

@@ -55,6 +55,8 @@ class Window {
   Room room() const;
   DueCursor& cursor() { return cursor_; }
   void offer(DueRecord record);
+  // Reading goes back to it, at least: for when it is not known whether the spool has taken a settlement.
+  void read_again(Sequence sequence);
 
   // At most one more than there is room for.
   std::optional<Recall> recall(Nanoseconds now) const;
@@ -95,7 +97,6 @@ class Window {
   Place place_of(const DueRecord& record) const { return place_of(Mark{record.sequence, record.priority}); }
   WindowRecord& take_in(DueRecord record);
   void forget(const WindowRecord& entry);
-  void rewind(Sequence sequence);
   bool may_recall() const;
   bool may_try(const WindowRecord& entry, Nanoseconds now) const;
   const WindowRecord* oldest_refused(Nanoseconds now) const;

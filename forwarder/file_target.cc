@@ -1,0 +1,225 @@
+#include "forwarder/file_target.h"
+
+#include <optional>
+#include <vector>
+
+#include "forwarder/file_name.h"
+
+namespace holdfast {
+namespace {
+
+// From so many files on, one sync of the whole file system is cheaper than one of each.
+constexpr std::size_t kWorthSyncingWhole = 16;
+// How much longer than ours the file of the same record may be: another arrival's headers.
+constexpr std::size_t kMostOtherHeaders = 64u << 20;
+
+Outcome outcome_of(OutcomeKind kind, const char* state = "") {
+  Outcome outcome;
+  outcome.kind = kind;
+  outcome.state = state;
+  return outcome;
+}
+
+// What an error says of everything that is still to be written; nothing: it says nothing of any record.
+std::optional<Outcome> outcome_of(const Error& error) {
+  switch (error.kind) {
+    case ErrorKind::full:
+      return outcome_of(OutcomeKind::retry, "disk_full");
+    case ErrorKind::not_found:
+      return outcome_of(OutcomeKind::hold_target, "directory_missing");
+    case ErrorKind::invalid:
+      return outcome_of(OutcomeKind::hold_target, "directory_refused");
+    default:
+      return std::nullopt;
+  }
+}
+
+// The text of a file system's error names the file, and the file is named after the key (I7): only its end is kept.
+Error failed(const char* verb, const Error& error) {
+  const std::size_t colon = error.text.rfind(": ");
+  const std::string why = colon == std::string::npos ? error_kind_text(error.kind) : error.text.substr(colon + 2);
+  return {ErrorKind::unavailable, std::string("cannot ") + verb + " the target's directory: " + why};
+}
+
+// One window on its way into the directory.
+class Round {
+ public:
+  Round(FileSystem& fs, const FileTargetOptions& options, std::span<const Delivery> window, const Report& report,
+        std::atomic<bool>& interrupted)
+      : fs_(fs), options_(options), window_(window), report_(report), interrupted_(interrupted) {}
+
+  // Temporary files of a round that did not come to its end are removed, as far as that goes.
+  Result<void> run() {
+    const Result<void> carried = carry();
+    for (const Written& written : written_) {
+      if (!written.named) (void)fs_.remove(written.temporary);
+    }
+    return carried;
+  }
+
+ private:
+  struct Written {
+    std::size_t place = 0;
+    std::string temporary;
+    bool replaces = false;  // the same record, which is there already
+    bool named = false;     // under its final name
+  };
+  enum class There : std::uint8_t { nothing, same_record, something_else };
+
+  Result<void> carry() {
+    HOLDFAST_TRY(write_all());
+    HOLDFAST_TRY(sync_whole());
+    HOLDFAST_TRY(name_all());
+    if (any_named_) {
+      if (auto synced = fs_.sync_directory(""); !synced.ok()) return failed("sync", synced.error());
+    }
+    for (const Written& written : written_) {
+      if (!written.named) continue;
+      report_(written.place, outcome_of(written.replaces ? OutcomeKind::duplicate : OutcomeKind::delivered));
+    }
+    return {};
+  }
+
+  std::string name_of(std::size_t place) const {
+    return record_file_name(window_[place].wire_key, file_suffix(options_.format));
+  }
+
+  Result<void> write_all();
+  Result<void> write_one(std::size_t place);
+  Result<There> look(const std::string& name, const FileContent& content, Bytes& existing);
+  Result<void> write_temporary(const std::string& name, ByteView bytes);
+  Result<void> sync_whole();
+  Result<void> name_all();
+
+  FileSystem& fs_;
+  const FileTargetOptions& options_;
+  const std::span<const Delivery> window_;
+  const Report& report_;
+  std::atomic<bool>& interrupted_;
+  bool syncs_whole_ = false;
+  bool any_named_ = false;
+  std::vector<Written> written_;
+};
+
+// When there is no room for one there may be for none: the rest of the window does not ask.
+Result<void> Round::write_all() {
+  if (window_.size() >= kWorthSyncingWhole) {
+    const auto space = fs_.space();
+    syncs_whole_ = space.ok() && space->syncs_whole;
+  }
+  for (std::size_t place = 0; place < window_.size(); ++place) {
+    if (interrupted_.exchange(false)) return Error{ErrorKind::unavailable, "interrupted"};
+    const Result<void> written = write_one(place);
+    if (written.ok()) continue;
+    const std::optional<Outcome> rest = outcome_of(written.error());
+    if (!rest) return failed("write to", written.error());
+    for (std::size_t left = place; left < window_.size(); ++left) report_(left, *rest);
+    return {};
+  }
+  return {};
+}
+
+Result<void> Round::write_one(std::size_t place) {
+  const FileContent content(*window_[place].record, window_[place].wire_key, options_.format);
+  Bytes existing;
+  const Result<There> there = look(name_of(place), content, existing);
+  if (!there.ok()) return there.error();
+  if (*there == There::something_else) {
+    Outcome conflict = outcome_of(OutcomeKind::rejected);
+    conflict.reason = Reason::exists_otherwise;
+    report_(place, std::move(conflict));
+    return {};
+  }
+  const bool replaces = *there == There::same_record;
+  const std::string temporary = temporary_file_name(options_.writer, place);
+  const Result<void> written = write_temporary(temporary, replaces ? existing : content.bytes());
+  if (written.ok()) {
+    written_.push_back({place, temporary, replaces, false});
+  } else {
+    (void)fs_.remove(temporary);
+  }
+  return written;
+}
+
+Result<Round::There> Round::look(const std::string& name, const FileContent& content, Bytes& existing) {
+  const auto info = fs_.inspect(name);
+  if (!info.ok() && info.error().kind == ErrorKind::not_found) return There::nothing;
+  if (!info.ok()) return info.error();
+  const std::size_t limit = content.bytes().size() + kMostOtherHeaders;
+  if (info->type != NameType::file || info->size > limit) return There::something_else;
+  auto bytes = read_file(fs_, name, limit);
+  if (!bytes.ok() && bytes.error().kind == ErrorKind::invalid) return There::something_else;  // it may not be read
+  if (!bytes.ok()) return bytes.error();
+  existing = *std::move(bytes);
+  return content.is_same_record(existing) ? There::same_record : There::something_else;
+}
+
+Result<void> Round::write_temporary(const std::string& name, ByteView bytes) {
+  auto file = fs_.open(name, OpenMode::create_new);
+  if (!file.ok() && file.error().kind == ErrorKind::exists) {
+    HOLDFAST_TRY(fs_.remove(name));
+    file = fs_.open(name, OpenMode::create_new);
+  }
+  if (!file.ok()) return file.error();
+  const Result<void> written = (*file)->write_at(0, bytes);
+  if (!written.ok() && written.error().kind == ErrorKind::io) {
+    // A disk that is full in the middle of a file calls it by another name.
+    const auto space = fs_.space();
+    if (space.ok() && space->free_bytes < bytes.size()) return Error{ErrorKind::full, written.error().text};
+  }
+  HOLDFAST_TRY(written);
+  if (syncs_whole_) return {};
+  const Result<void> synced = (*file)->sync();
+  return synced.ok() ? synced : Result<void>(Error{ErrorKind::io, synced.error().text});
+}
+
+Result<void> Round::sync_whole() {
+  if (!syncs_whole_ || written_.empty()) return {};
+  const Result<void> synced = fs_.sync_all();
+  return synced.ok() ? synced : failed("sync", synced.error());
+}
+
+Result<void> Round::name_all() {
+  for (Written& written : written_) {
+    const Rename how = written.replaces ? Rename::replace : Rename::no_replace;
+    const Result<void> renamed = fs_.rename(written.temporary, name_of(written.place), how);
+    written.named = renamed.ok();
+    any_named_ |= renamed.ok();
+    if (renamed.ok()) continue;
+    // Somebody was there first: the next time shows who.
+    if (renamed.error().kind == ErrorKind::exists) {
+      report_(written.place, outcome_of(OutcomeKind::retry, "name_taken"));
+      continue;
+    }
+    const std::optional<Outcome> said = outcome_of(renamed.error());
+    if (!said) return failed("name a file in", renamed.error());
+    report_(written.place, *said);
+  }
+  return {};
+}
+
+// Best effort: what is left behind is in nobody's way, and is written over.
+void sweep(FileSystem& fs, const std::string& writer) {
+  std::vector<std::string> leftovers;
+  (void)fs.list("", [&](std::string_view name, NameType type) {
+    if (type == NameType::file && is_temporary_file_of(writer, name)) leftovers.emplace_back(name);
+    return true;
+  });
+  for (const std::string& name : leftovers) (void)fs.remove(name);
+}
+
+}  // namespace
+
+Result<void> FileTarget::deliver(std::span<const Delivery> window, const Report& report) {
+  auto directory = open_();
+  if (!directory.ok()) {
+    const std::optional<Outcome> all = outcome_of(directory.error());
+    if (!all) return failed("open", directory.error());
+    for (std::size_t place = 0; place < window.size(); ++place) report(place, *all);
+    return {};
+  }
+  if (!std::exchange(swept_, true)) sweep(**directory, options_.writer);
+  return Round(**directory, options_, window, report, interrupted_).run();
+}
+
+}  // namespace holdfast
