@@ -10,24 +10,28 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "tests/support/faulty_file_system.h"
 #include "tests/support/simulated_file_system.h"
 #include "tests/support/temporary_directory.h"
 
 namespace holdfast {
 namespace {
 
-enum class Kind { posix, simulated };
+enum class Kind { posix, simulated, gated };  // gated: the simulated one behind an open gate
 
 class FileSystemTest : public testing::TestWithParam<Kind> {
  protected:
   FileSystemTest() {
-    if (GetParam() == Kind::simulated) return;
+    if (GetParam() != Kind::posix) return;
     auto opened = open_posix_file_system(directory_.path());
     CHECK(opened.ok());
     posix_ = *std::move(opened);
   }
 
-  FileSystem& fs() { return posix_ ? *posix_ : static_cast<FileSystem&>(simulated_); }
+  FileSystem& fs() {
+    if (posix_) return *posix_;
+    return GetParam() == Kind::gated ? static_cast<FileSystem&>(gated_) : simulated_;
+  }
 
   // A symlink, to the file "target" beneath the root.
   void plant_symlink(const std::string& path) {
@@ -66,6 +70,7 @@ class FileSystemTest : public testing::TestWithParam<Kind> {
   TemporaryDirectory directory_;
   std::unique_ptr<FileSystem> posix_;
   SimulatedFileSystem simulated_;
+  FaultyFileSystem gated_{simulated_, [](std::string_view, std::string_view) { return std::nullopt; }};
 };
 
 using Names = std::vector<std::string>;
@@ -470,8 +475,9 @@ TEST_P(FileSystemTest, ReadFile_RefusesWhatIsLargerThanAsked) {
   EXPECT_TRUE(read_file(fs(), "empty", 0)->empty());
 }
 
-INSTANTIATE_TEST_SUITE_P(Every, FileSystemTest, testing::Values(Kind::posix, Kind::simulated),
-                         [](const auto& param) { return param.param == Kind::posix ? "Posix" : "Simulated"; });
+constexpr const char* kKindNames[] = {"Posix", "Simulated", "Gated"};
+INSTANTIATE_TEST_SUITE_P(Every, FileSystemTest, testing::Values(Kind::posix, Kind::simulated, Kind::gated),
+                         [](const auto& param) { return kKindNames[static_cast<int>(param.param)]; });
 
 }  // namespace
 }  // namespace holdfast
