@@ -62,6 +62,6 @@ if [ ${#presets[@]} -gt 0 ]; then
   for preset in "${presets[@]}"; do run_preset "$preset" || status=$?; done
 else
   run_preset dev || status=$?
-  run_preset asan-ubsan --label-regex '^(crypto|spool|forwarder|appliance|crash)$' || status=$?
+  run_preset asan-ubsan --label-regex '^(crypto|spool|forwarder|appliance|fuzz|crash)$' || status=$?
 fi
 exit "$status"
