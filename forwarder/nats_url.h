@@ -1,0 +1,27 @@
+// Where a NATS server is, as its URL says it. Pure.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace holdfast {
+
+struct NatsEndpoint {
+  bool tls = false;   // tls://
+  std::string login;  // "user:password" or a token, as it was written; a secret
+  std::string host;   // a name or an address, without brackets
+  std::uint16_t port = 4222;
+  bool operator==(const NatsEndpoint&) const = default;
+};
+
+// One or more URLs with commas between them: nats://host, tls://user:password@[::1]:4222. Nothing when one of them is
+// not such.
+std::optional<std::vector<NatsEndpoint>> parse_nats_url(std::string_view url);
+
+// For texts: scheme, host and port; never the login.
+std::string place_of(const NatsEndpoint& endpoint);
+
+}  // namespace holdfast
