@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace holdfast {
 
@@ -11,6 +12,7 @@ constexpr std::size_t kChunkEntries = 250;  // 4000 bytes: a row that fills one 
 constexpr unsigned kChunkBits = 12;         // of a chunk's number within its run
 constexpr std::size_t kFewToMerge = 4;      // runs of one size
 constexpr std::size_t kMostToMerge = 8;
+constexpr int kBuckets = 16;  // of the window
 static_assert(kLargestRun / kChunkEntries + 1 < (1U << kChunkBits));
 
 constexpr const char* kTables =
@@ -77,18 +79,26 @@ class IdLedger::Writer {
     return chunk_.size() == kChunkEntries ? flush() : Result<void>{};
   }
 
+  // A row without ids: what has this number is to be removed if the next life finds it so.
+  Result<void> announce() { return write_run(0, {}, {}); }
+
   Result<std::shared_ptr<const Run>> finish() {
     if (!chunk_.empty()) HOLDFAST_TRY(flush());
     Bytes fences;
     ByteWriter writer(fences);
     for (const std::uint64_t fence : run_->fences) writer.u64(fence);
-    ledger_.write_run_.bind(1, run_->number).bind(2, static_cast<std::uint64_t>(run_->newest.count()));
-    ledger_.write_run_.bind(3, run_->ids).bind(4, fences).bind(5, run_->filter.bytes());
-    HOLDFAST_TRY(ledger_.write_run_.run());
+    HOLDFAST_TRY(write_run(run_->ids, fences, run_->filter.bytes()));
     return std::shared_ptr<const Run>(std::move(run_));
   }
 
+  std::uint64_t number() const { return run_->number; }
+
  private:
+  Result<void> write_run(std::uint64_t ids, ByteView fences, ByteView filter) {
+    Statement& write = ledger_.write_run_;
+    write.bind(1, run_->number).bind(2, static_cast<std::uint64_t>(run_->newest.count()));
+    return write.bind(3, ids).bind(4, fences).bind(5, filter).run();
+  }
   Result<void> flush() {
     ledger_.write_chunk_.bind(1, chunk_number(run_->number, run_->fences.size())).bind(2, as_blob(chunk_));
     run_->fences.push_back(fence_of(chunk_.front().prefix));
@@ -129,6 +139,15 @@ class IdLedger::Reader {
   std::vector<IdEntry> entries_;
 };
 
+struct IdLedger::Merge {
+  Runs from;
+  std::vector<Reader> readers;
+  Writer writer;
+};
+
+IdLedger::IdLedger(Database& database) : database_(database) {}
+IdLedger::~IdLedger() = default;
+
 Result<std::unique_ptr<IdLedger>> IdLedger::open(Database& database) {
   HOLDFAST_TRY(database.execute(kTables));
   std::unique_ptr<IdLedger> ledger(new IdLedger(database));
@@ -141,8 +160,8 @@ Result<void> IdLedger::prepare() {
   HOLDFAST_TRY(database_.prepare(read_chunk_, "SELECT entries FROM id_chunk WHERE chunk = ?"));
   HOLDFAST_TRY(database_.prepare(write_chunk_, "INSERT INTO id_chunk(chunk, entries) VALUES(?, ?)"));
   HOLDFAST_TRY(database_.prepare(remove_chunks_, "DELETE FROM id_chunk WHERE chunk BETWEEN ? AND ?"));
-  HOLDFAST_TRY(
-      database_.prepare(write_run_, "INSERT INTO id_run(run, newest, ids, fences, filter) VALUES(?, ?, ?, ?, ?)"));
+  HOLDFAST_TRY(database_.prepare(
+      write_run_, "INSERT OR REPLACE INTO id_run(run, newest, ids, fences, filter) VALUES(?, ?, ?, ?, ?)"));
   return database_.prepare(remove_run_, "DELETE FROM id_run WHERE run = ?");
 }
 
@@ -153,20 +172,28 @@ Result<void> IdLedger::load() {
     const auto row = rows.step();
     if (!row.ok()) return row.error();
     if (!*row) break;
-    auto filter = IdFilter::from_bytes(rows.blob(4));
-    if (!filter) return database_.damaged("the filter of a run of ids");
-    auto run = std::make_shared<Run>(
-        Run{rows.u64(0), Nanoseconds(static_cast<std::int64_t>(rows.u64(1))), rows.u64(2), {}, *std::move(filter)});
-    ByteReader fences(rows.blob(3));
-    while (fences.remaining() >= 8) run->fences.push_back(fences.u64());
-    if (!fences.done() || run->fences.size() != (run->ids + kChunkEntries - 1) / kChunkEntries) {
-      return database_.damaged("the fences of a run of ids");
+    next_number_ = std::max(next_number_, rows.u64(0) + 1);
+    if (rows.u64(2) == 0) {  // a merge that did not come to its end
+      doomed_.push_back(rows.u64(0));
+      continue;
     }
-    next_number_ = std::max(next_number_, run->number + 1);
+    auto run = read_run(rows);
+    if (!run) return database_.damaged("a run of ids");
     runs_.push_back(std::move(run));
   }
-  keep();
+  kept_ = runs_;
   return {};
+}
+
+std::shared_ptr<const IdLedger::Run> IdLedger::read_run(const Statement& row) {
+  auto filter = IdFilter::from_bytes(row.blob(4));
+  if (!filter) return nullptr;
+  const Nanoseconds newest(static_cast<std::int64_t>(row.u64(1)));
+  auto run = std::make_shared<Run>(Run{row.u64(0), newest, row.u64(2), {}, *std::move(filter)});
+  ByteReader fences(row.blob(3));
+  while (fences.remaining() >= 8) run->fences.push_back(fences.u64());
+  const bool whole = fences.done() && run->fences.size() == (run->ids + kChunkEntries - 1) / kChunkEntries;
+  return whole ? run : nullptr;
 }
 
 Result<void> IdLedger::read(const Run& run, std::size_t chunk, std::vector<IdEntry>& out) {
@@ -230,8 +257,13 @@ Result<void> IdLedger::remember(std::vector<IdEntry> entries, Nanoseconds now) {
     if (!run.ok()) return run.error();
     adopt(*std::move(run));
   }
-  const Runs candidates = merge_candidates(now);
-  return candidates.size() > 1 ? merge(candidates) : Result<void>{};
+  HOLDFAST_TRY(remove_doomed());
+  if (!merge_) {
+    Runs candidates = merge_candidates(now);
+    if (candidates.size() < 2) return {};
+    HOLDFAST_TRY(begin_merge(std::move(candidates)));
+  }
+  return merge_piece(kMergePiece + 2 * fresh->size());
 }
 
 void IdLedger::adopt(std::shared_ptr<const Run> run) {
@@ -241,7 +273,8 @@ void IdLedger::adopt(std::shared_ptr<const Run> run) {
 
 // Of the bucket that is being filled: a tier that has become full. Of an older bucket: what is left in it.
 IdLedger::Runs IdLedger::merge_candidates(Nanoseconds now) const {
-  const auto bucket = [&](Nanoseconds age) { return age / bucket_; };
+  const Nanoseconds width = std::max(window_ / kBuckets, Nanoseconds(1));
+  const auto bucket = [&](Nanoseconds age) { return age / width; };
   for (std::size_t begin = 0, end = 0; begin < runs_.size(); begin = end) {
     while (end < runs_.size() && bucket(runs_[end]->newest) == bucket(runs_[begin]->newest)) ++end;
     const bool filling = bucket(runs_[begin]->newest) == bucket(now);
@@ -274,51 +307,93 @@ IdLedger::Runs IdLedger::full_tier(std::span<const std::shared_ptr<const Run>> b
   return {};
 }
 
-Result<void> IdLedger::merge(const Runs& from) {
-  std::vector<Reader> readers;
+Result<void> IdLedger::begin_merge(Runs from) {
   Nanoseconds newest{0};
   std::uint64_t expected = 0;
   for (const auto& run : from) {
-    readers.emplace_back(*this, *run);
-    HOLDFAST_TRY(readers.back().next());
     newest = std::max(newest, run->newest);
     expected += run->ids;
   }
-  Writer writer(*this, newest, expected);
-  for (;;) {
-    std::erase_if(readers, [](const Reader& reader) { return reader.done(); });
-    if (readers.empty()) break;
-    const auto least = std::min_element(readers.begin(), readers.end(),
-                                        [](const Reader& a, const Reader& b) { return before(a.front(), b.front()); });
-    HOLDFAST_TRY(writer.add(least->front()));
-    HOLDFAST_TRY(least->next());
+  merge_ = std::make_unique<Merge>(Merge{std::move(from), {}, Writer(*this, newest, expected)});
+  touched_ = merge_->writer.number();
+  HOLDFAST_TRY(merge_->writer.announce());
+  for (const auto& run : merge_->from) {
+    merge_->readers.emplace_back(*this, *run);
+    HOLDFAST_TRY(merge_->readers.back().next());
   }
-  auto merged = writer.finish();
+  return {};
+}
+
+Result<void> IdLedger::merge_piece(std::uint64_t ids) {
+  touched_ = merge_->writer.number();
+  std::vector<Reader>& readers = merge_->readers;
+  const auto lesser = [](const Reader& a, const Reader& b) { return before(a.front(), b.front()); };
+  for (; !readers.empty() && ids > 0; --ids) {
+    const auto least = std::min_element(readers.begin(), readers.end(), lesser);
+    HOLDFAST_TRY(merge_->writer.add(least->front()));
+    HOLDFAST_TRY(least->next());
+    if (least->done()) readers.erase(least);
+  }
+  return readers.empty() ? end_merge() : Result<void>{};
+}
+
+Result<void> IdLedger::end_merge() {
+  auto merged = merge_->writer.finish();
   if (!merged.ok()) return merged.error();
-  for (const auto& run : from) HOLDFAST_TRY(remove(*run));
+  for (const auto& run : merge_->from) HOLDFAST_TRY(remove(run->number));
+  merge_ = nullptr;
   adopt(*std::move(merged));
   return {};
 }
 
-Result<void> IdLedger::remove(const Run& run) {
-  remove_chunks_.bind(1, chunk_number(run.number, 0)).bind(2, chunk_number(run.number + 1, 0) - 1);
-  HOLDFAST_TRY(remove_chunks_.run());
-  HOLDFAST_TRY(remove_run_.bind(1, run.number).run());
-  std::erase_if(runs_, [&](const auto& other) { return other->number == run.number; });
+void IdLedger::abandon_merge() {
+  if (!merge_) return;
+  doomed_.push_back(merge_->writer.number());
+  merge_ = nullptr;
+}
+
+Result<void> IdLedger::remove_doomed() {
+  for (const std::uint64_t number : doomed_) HOLDFAST_TRY(remove(number));
+  doomed_removed_ = true;
   return {};
 }
 
-bool IdLedger::has_old(Nanoseconds now, Nanoseconds window, std::uint64_t max_ids) const {
-  if (runs_.empty()) return false;
-  const Run& oldest = *runs_.front();
-  return now - oldest.newest > window || ids() - oldest.ids >= std::max<std::uint64_t>(max_ids, 1);
+Result<void> IdLedger::remove(std::uint64_t number) {
+  remove_chunks_.bind(1, chunk_number(number, 0)).bind(2, chunk_number(number + 1, 0) - 1);
+  HOLDFAST_TRY(remove_chunks_.run());
+  HOLDFAST_TRY(remove_run_.bind(1, number).run());
+  std::erase_if(runs_, [&](const auto& run) { return run->number == number; });
+  return {};
 }
 
-Result<bool> IdLedger::forget_oldest(Nanoseconds now, Nanoseconds window, std::uint64_t max_ids) {
-  bucket_ = std::max(window / 16, Nanoseconds(1));
-  if (!has_old(now, window, max_ids)) return false;
-  const std::shared_ptr<const Run> oldest = runs_.front();
-  HOLDFAST_TRY(remove(*oldest));
+void IdLedger::keep() {
+  kept_ = runs_;
+  touched_.reset();
+  if (std::exchange(doomed_removed_, false)) doomed_.clear();
+}
+
+// Of a merge that this transaction has added to, the rows of earlier ones stay: they go with the next.
+void IdLedger::undo() {
+  runs_ = kept_;
+  doomed_removed_ = false;
+  if (!touched_) return;
+  doomed_.push_back(*touched_);
+  touched_.reset();
+  merge_ = nullptr;
+}
+
+bool IdLedger::has_old(Nanoseconds now, std::uint64_t max_ids) const {
+  if (runs_.empty()) return false;
+  const Run& oldest = *runs_.front();
+  return now - oldest.newest > window_ || ids() - oldest.ids >= std::max<std::uint64_t>(max_ids, 1);
+}
+
+Result<bool> IdLedger::forget_oldest(Nanoseconds now, std::uint64_t max_ids) {
+  if (!has_old(now, max_ids)) return false;
+  const std::uint64_t number = runs_.front()->number;
+  const auto is_oldest = [&](const auto& run) { return run->number == number; };
+  if (merge_ && std::any_of(merge_->from.begin(), merge_->from.end(), is_oldest)) abandon_merge();
+  HOLDFAST_TRY(remove(number));
   return true;
 }
 

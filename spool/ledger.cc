@@ -93,11 +93,12 @@ Result<std::optional<Seen>> Ledger::find(const RecordId& id, const std::optional
 
 Result<bool> Ledger::prune(Nanoseconds now, Nanoseconds window, std::uint64_t max_ids) {
   IdLedger& ids = *parts_->ids;
-  if (!ids.has_old(now, window, max_ids)) return false;
+  ids.set_window(window);
+  if (!ids.has_old(now, max_ids)) return false;
   return parts_->alone([&]() -> Result<bool> {
-    const auto forgot = ids.forget_oldest(now, window, max_ids);
+    const auto forgot = ids.forget_oldest(now, max_ids);
     if (!forgot.ok()) return forgot.error();
-    return ids.has_old(now, window, max_ids);
+    return ids.has_old(now, max_ids);
   });
 }
 

@@ -118,7 +118,7 @@ struct Spool::Parts {
   std::uint64_t journal_taken = 0;            // committed by segments that are not retired
   std::vector<FiledSettlement> done_unwritten;  // for `done` frames: settlements of records in the journal
   Nanoseconds done_since{0};
-  std::vector<FiledSettlement> filed_settled;   // for the index
+  std::deque<FiledSettlement> filed_settled;    // for the index
   std::set<std::pair<Sequence, TargetNumber>> hidden;  // settled or rejected, not yet in the index: not due
   std::deque<Rejection> rejections;
   std::map<std::pair<Sequence, TargetNumber>, Rejection> reject_marks;  // rejected, while another required target still waits
@@ -195,6 +195,7 @@ struct Spool::Parts {
   Result<void> unlink(const std::vector<std::pair<RecordId, Sequence>>& left);
   Result<void> settle_filed(const std::vector<FiledSettlement>& settlements);
   void settle_one(TargetNumber target, const Settlement& settlement);
+  void set_aside_if_only_rejections_wait(const JournalRecord& record);  // state_mutex held
   void drop_reject_marks(Sequence sequence);  // state_mutex held
 
   // flush.cc

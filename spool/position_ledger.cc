@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::size_t kRowBytes = 3900;      // a row that fills one page and does not overflow it
 constexpr std::size_t kFullRowBytes = 2900;  // what comes after such a row begins a new one
+constexpr std::size_t kLeastEntryBytes = 6;
 constexpr std::uint64_t kTop = std::numeric_limits<std::int64_t>::max();  // of what SQLite can order
 
 constexpr const char* kTables =
@@ -30,14 +31,16 @@ void put_varint(std::uint64_t value, Bytes& out) {
   out.push_back(static_cast<std::uint8_t>(value));
 }
 
-std::uint64_t get_varint(ByteReader& in) {
+// Nothing when it does not end within the bytes.
+std::optional<std::uint64_t> take_varint(ByteView& in) {
   std::uint64_t value = 0;
-  for (unsigned shift = 0; shift < 64 && in.good(); shift += 7) {
-    const std::uint8_t byte = in.u8();
-    value |= std::uint64_t{byte & 0x7FU} << shift;
-    if (byte < 0x80) break;
+  for (unsigned i = 0; i < in.size() && i < 10; ++i) {
+    value |= std::uint64_t{in[i] & 0x7FU} << (7 * i);
+    if (in[i] >= 0x80) continue;
+    in = in.subspan(i + 1);
+    return value;
   }
-  return value;
+  return std::nullopt;
 }
 
 // Steps are taken modulo 2^64, so that none overflows.
@@ -68,18 +71,21 @@ Bytes encode_positions(std::span<const PositionEntry> entries) {
 }
 
 std::optional<std::vector<PositionEntry>> decode_positions(std::uint64_t first_sequence, ByteView bytes) {
-  ByteReader in(bytes);
   std::vector<PositionEntry> entries;
+  entries.reserve(bytes.size() / kLeastEntryBytes + 1);
   PositionEntry entry{first_sequence, 0, {}};
-  while (in.good() && in.remaining() > 0) {
-    entry.sequence += get_varint(in);
+  while (!bytes.empty()) {
+    const auto step = take_varint(bytes);
+    const auto time_step = take_varint(bytes);
+    if (!step || !time_step || bytes.size() < entry.content.size()) return std::nullopt;
+    entry.sequence += *step;
     entry.timestamp_ns =
-        static_cast<std::int64_t>(static_cast<std::uint64_t>(entry.timestamp_ns) + unzigzag(get_varint(in)));
-    const ByteView content = in.raw(entry.content.size());
-    std::copy(content.begin(), content.end(), entry.content.begin());
+        static_cast<std::int64_t>(static_cast<std::uint64_t>(entry.timestamp_ns) + unzigzag(*time_step));
+    std::copy_n(bytes.begin(), entry.content.size(), entry.content.begin());
+    bytes = bytes.subspan(entry.content.size());
     entries.push_back(entry);
   }
-  if (!in.done() || entries.empty() || entries.front().sequence != first_sequence) return std::nullopt;
+  if (entries.empty() || entries.front().sequence != first_sequence) return std::nullopt;
   return entries;
 }
 

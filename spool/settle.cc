@@ -51,7 +51,8 @@ void Spool::Parts::settle_one(TargetNumber target, const Settlement& settlement)
   count_waiting(*record, bit, false);
   if (done_unwritten.empty()) done_since = clock.monotonic();
   done_unwritten.push_back({target, settlement.sequence});
-  if (was_complete || !complete(*record)) return;
+  if (!complete(*record)) return set_aside_if_only_rejections_wait(*record);
+  if (was_complete) return;
   // What optional targets have not got by now leaves with it.
   count_waiting(*record, record->waiting, false);
   record->waiting = 0;
@@ -59,21 +60,40 @@ void Spool::Parts::settle_one(TargetNumber target, const Settlement& settlement)
   ++journal_delivered;
 }
 
+// A record that one required target has rejected leaves for the quarantine once every other has had it.
+void Spool::Parts::set_aside_if_only_rejections_wait(const JournalRecord& record) {
+  const TargetBits required = required_bits(record.route) & record.waiting;
+  const auto& targets_of = route_locked(record.route);
+  const Rejection* last = nullptr;
+  for (std::size_t i = 0; i < targets_of.size(); ++i) {
+    if ((required >> i & 1) == 0) continue;
+    const auto mark = reject_marks.find({record.sequence, targets_of[i].target});
+    if (mark == reject_marks.end()) return;
+    last = &mark->second;
+  }
+  if (last != nullptr) rejections.push_back(*last);
+}
+
+// In lots, so that the index is never busy for long and a full disk has to find room for little at once.
 Result<void> Spool::Parts::apply_settled() {
-  std::vector<FiledSettlement> settlements;
-  {
+  for (;;) {
+    std::vector<FiledSettlement> settlements;
+    {
+      const std::lock_guard lock(state_mutex);
+      const std::size_t count = std::min(filed_settled.size(), kFlushRecords);
+      const auto end = filed_settled.begin() + static_cast<std::ptrdiff_t>(count);
+      settlements.assign(filed_settled.begin(), end);
+      filed_settled.erase(filed_settled.begin(), end);
+    }
+    if (settlements.empty()) return {};
+    auto settled = settle_filed(settlements);
     const std::lock_guard lock(state_mutex);
-    settlements.swap(filed_settled);
-  }
-  if (settlements.empty()) return {};
-  auto settled = settle_filed(settlements);
-  const std::lock_guard lock(state_mutex);
-  if (settled.ok()) {
+    if (!settled) {
+      filed_settled.insert(filed_settled.begin(), settlements.begin(), settlements.end());
+      return settled;
+    }
     for (const FiledSettlement& settlement : settlements) hidden.erase({settlement.sequence, settlement.target});
-  } else {
-    filed_settled.insert(filed_settled.begin(), settlements.begin(), settlements.end());
   }
-  return settled;
 }
 
 // One durable transaction, then the unlinks: a file that is gone always has a tombstone.
