@@ -14,7 +14,6 @@
 #else
 #define HOLDFAST_CRC_TARGET __attribute__((target("+crc")))
 #endif
-#include <asm/hwcap.h>
 #include <sys/auxv.h>
 #endif
 
