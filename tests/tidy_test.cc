@@ -233,6 +233,22 @@ TEST(Tidy, NothingOfOursThrows) {
   expect_none(lines_that_match(room_sources(), "^[^/\"]*\\bthrow\\b[^\"]*;"), "failures are values");
 }
 
+// The last column of a rule in spool/INVARIANTS.md is the test that fails when the rule is taken out of the code.
+TEST(Tidy, EveryRuleOfTheSpoolNamesATestThatThereIs) {
+  std::string tests;
+  for (const auto& file : files_under("tests", {"_test.cc"})) tests += content(file);
+  const std::regex rule("^\\| (R[0-9]+) \\|.*\\| `(?:[A-Za-z]+\\.)?([A-Za-z0-9_]+)` \\|$");
+  std::size_t rules = 0;
+  for (const auto& line : lines_of("spool/INVARIANTS.md")) {
+    if (!line.text.starts_with("| R")) continue;
+    std::smatch match;
+    ASSERT_TRUE(std::regex_search(line.text, match, rule)) << line.file << ":" << line.number << " names no test";
+    EXPECT_NE(tests.find(", " + match[2].str() + ")"), std::string::npos) << match[1] << ": no test " << match[2];
+    ++rules;
+  }
+  EXPECT_GE(rules, 50u);
+}
+
 // The host of a URL as it stands in a text; none where it is a variable or a pattern.
 bool may_be_named(const std::string& host) {
   if (host.find('.') == std::string::npos) return true;  // "hub", "localhost": names of nobody
