@@ -190,8 +190,12 @@ Result<void> Index::Parts::read_owner(const Uuid& uuid) {
 // --- Changes
 
 Result<void> Index::apply(const IndexChange& change, Durability durability) {
+  // The reserve is for what makes room: a change that takes some leaves it alone.
+  if (!change.filed.empty()) return parts_->apply(change, durability);
   return parts_->with_reserve([&] { return parts_->apply(change, durability); });
 }
+
+bool Index::reserve_spent() const { return parts_->reserve.spent(); }
 
 Result<void> Index::Parts::apply(const IndexChange& change, Durability durability) {
   if (database->wal_bytes() > kLargeWalBytes) HOLDFAST_TRY(database->checkpoint());

@@ -101,8 +101,10 @@ class Index {
   std::uint64_t disk_bytes() const;  // of the index itself, WAL and reserve included
   const std::vector<WaitingCount>& waiting() const;  // by target; kept up to date
 
-  // All of it or nothing. `full`: the reserve was given back and there is still no room; nothing changed.
+  // All of it or nothing. `full`: there is no room, and for a change that files nothing the reserve was given back and there is still
+  // none; nothing changed.
   Result<void> apply(const IndexChange& change, Durability durability);
+  bool reserve_spent() const;  // nothing may be taken in until it is there again
   // Makes the reserve again when it was given back and there is room. Checkpoints when the WAL is large.
   Result<void> tidy();
 

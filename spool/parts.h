@@ -171,6 +171,7 @@ struct Spool::Parts {
   Result<void> apply(const IndexChange& change, Durability durability);
   Result<void> update_pressure();
   Result<void> tidy();
+  bool done_frames_are_due() const;
   Result<void> raise_floor_and_rotate();
 
   // commit.cc

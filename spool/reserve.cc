@@ -19,11 +19,15 @@ Result<bool> Reserve::whole() {
 Result<void> Reserve::make() {
   const auto there = whole();
   if (!there.ok()) return there.error();
-  if (*there) return {};
+  if (*there) {
+    spent_ = false;
+    return {};
+  }
   const auto space = fs_.space();
   if (!space.ok()) return space.error();
   if (space->free_bytes <= kRoomFactor * kReserveBytes) return {};
   auto written = write();
+  if (written.ok()) spent_ = false;
   if (written.ok() || written.error().kind != ErrorKind::full) return written;
   const auto gone = give_back();
   return gone.ok() ? Result<void>{} : gone.error();
@@ -44,7 +48,10 @@ Result<void> Reserve::write() {
 
 Result<bool> Reserve::give_back() {
   const auto removed = fs_.remove(path_);
-  if (removed.ok()) return true;
+  if (removed.ok()) {
+    spent_ = true;
+    return true;
+  }
   if (removed.error().kind == ErrorKind::not_found) return false;
   return removed.error();
 }

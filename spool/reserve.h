@@ -18,6 +18,8 @@ class Reserve {
   Result<void> make();
   // False: there was none.
   Result<bool> give_back();
+  // Given back, and not made again yet.
+  bool spent() const { return spent_; }
 
  private:
   Result<bool> whole();
@@ -25,6 +27,7 @@ class Reserve {
 
   FileSystem& fs_;
   std::string path_;
+  bool spent_ = false;
 };
 
 }  // namespace holdfast

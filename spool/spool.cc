@@ -178,10 +178,12 @@ Result<void> Spool::Parts::update_pressure() {
   auto now = fs.space();
   if (!now) return now.error();
   std::uint64_t index_bytes = 0, file_records = 0;
+  bool reserve_spent = false;
   {
     const std::lock_guard lock(index_mutex);
     index_bytes = index->file_bytes() + index->quarantine_bytes() + index->disk_bytes();
     file_records = index->records();
+    reserve_spent = index->reserve_spent();
   }
   const std::lock_guard lock(state_mutex);
   space = *now;
@@ -192,7 +194,7 @@ Result<void> Spool::Parts::update_pressure() {
   };
   const auto under = [&](double free, double least) { return free * slack < least; };
   const double inodes_least = limits.min_free_inodes_percent / 100.0 * static_cast<double>(space.total_inodes);
-  pressure.kind = PressureKind::none;
+  pressure.kind = reserve_spent ? PressureKind::disk_bytes : PressureKind::none;
   if (under(static_cast<double>(space.free_bytes), static_cast<double>(limits.min_free_bytes))) pressure.kind = PressureKind::disk_bytes;
   if (space.total_inodes != 0 && under(static_cast<double>(space.free_inodes), inodes_least)) pressure.kind = PressureKind::disk_inodes;
   if (over(index_bytes + journal_disk_bytes, limits.max_bytes)) pressure.kind = PressureKind::max_bytes;
@@ -280,32 +282,31 @@ Result<Nanoseconds> Spool::maintain() {
   Parts& parts = *parts_;
   if (const auto error = parts.dead_error()) return *error;
   const std::lock_guard upkeep(parts.upkeep_mutex);
-  const auto settle_round = [&]() -> Result<bool> {
-    bool write_done = false;
-    {
-      const std::lock_guard lock(parts.state_mutex);
-      write_done = !parts.done_unwritten.empty() && parts.clock.monotonic() - parts.done_since >= kDoneDelay;
-    }
-    if (write_done) HOLDFAST_TRY(parts.write_done_frames());
-    HOLDFAST_TRY(parts.set_aside_rejected());
-    HOLDFAST_TRY(parts.apply_settled());
-    auto flushed = parts.flush_lingering();
-    if (!flushed) return flushed.error();
-    auto compared = parts.reconcile_step();
-    if (!compared) return compared.error();
-    return *flushed || *compared;
+  bool more = false, full = false;
+  // A full disk is a state, not a failure: what can leave goes on leaving, whatever else has no room.
+  const auto step = [&](auto result) -> Result<void> {
+    if constexpr (std::is_same_v<decltype(result), Result<bool>>) more = more || (result && *result);
+    if (result.ok()) return {};
+    full = full || result.error().kind == ErrorKind::full;
+    return result.error().kind == ErrorKind::full ? Result<void>() : parts.fail(result.error());
   };
-  auto more = settle_round();
+  if (parts.done_frames_are_due()) HOLDFAST_TRY(step(parts.write_done_frames()));
+  HOLDFAST_TRY(step(parts.apply_settled()));
+  HOLDFAST_TRY(step(parts.set_aside_rejected()));
+  HOLDFAST_TRY(step(parts.flush_lingering()));
+  HOLDFAST_TRY(step(parts.reconcile_step()));
   const Nanoseconds now = parts.clock.monotonic();
-  const bool full = !more && more.error().kind == ErrorKind::full;
-  if (!more && !full) return parts.fail(more.error());
-  HOLDFAST_TRY(parts.checked(parts.update_pressure()));
   if (now - parts.tidied >= kSlowSync || full) {
     parts.tidied = now;
-    HOLDFAST_TRY(parts.checked(parts.tidy()));
+    HOLDFAST_TRY(step(parts.tidy()));
   }
-  // A full disk is a state, not a failure: what can leave goes on leaving.
-  return more && *more ? Nanoseconds(0) : kUpkeepPause;
+  HOLDFAST_TRY(step(parts.update_pressure()));
+  return more && !full ? Nanoseconds(0) : kUpkeepPause;
+}
+
+bool Spool::Parts::done_frames_are_due() const {
+  const std::lock_guard lock(state_mutex);
+  return !done_unwritten.empty() && clock.monotonic() - done_since >= kDoneDelay;
 }
 
 // Once a second or so: what must be ready before it is needed, and what can be forgotten.

@@ -298,7 +298,7 @@ TEST(Spool, DiskFull_DrainsAndResumesByItself) {
   SpoolWorld world;
   ASSERT_TRUE(world.open()) << world.last_error;
   ASSERT_TRUE(world.settle_down());
-  world.fs.set_capacity(14u << 20, 100'000);
+  world.fs.set_capacity(48u << 20, 100'000);
   std::uint64_t next = 1;
   while (world.put(next, 20)) {
     next += 20;
