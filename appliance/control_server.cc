@@ -136,6 +136,18 @@ struct ControlServer::Parts : std::enable_shared_from_this<Parts> {
     std::make_shared<Session>(std::move(socket), *peer, handler, workers, patience, place)->read();
   }
 
+  // Waits for them on a thread that may be left behind with them.
+  void end_workers() {
+    if (workers_ended.valid()) return;
+    workers->stop();
+    auto ended = std::make_shared<std::promise<void>>();
+    workers_ended = ended->get_future().share();
+    std::thread([all = workers, ended] {
+      all->join();
+      ended->set_value();
+    }).detach();
+  }
+
   Local::acceptor acceptor;
   const CallHandler handler;
   const Nanoseconds patience;
@@ -143,6 +155,7 @@ struct ControlServer::Parts : std::enable_shared_from_this<Parts> {
   bool accepting = false;
   bool stopping = false;
   const std::shared_ptr<asio::thread_pool> workers = std::make_shared<asio::thread_pool>(kWorkers);
+  std::shared_future<void> workers_ended;
 };
 
 ControlServer::ControlServer(ControlLoop& loop, int listening, CallHandler handler, Nanoseconds patience)
@@ -156,15 +169,10 @@ bool ControlServer::stop(Nanoseconds deadline) {
   parts_->stopping = true;
   beast::error_code ignored;
   parts_->acceptor.close(ignored);
-  parts_->workers->stop();
-  auto over = std::make_shared<std::promise<void>>();
-  std::thread([workers = parts_->workers, over] {
-    workers->join();
-    over->set_value();
-  }).detach();
+  parts_->end_workers();
   const auto until =
       std::chrono::steady_clock::time_point(std::chrono::duration_cast<std::chrono::steady_clock::duration>(deadline));
-  return over->get_future().wait_until(until) == std::future_status::ready;
+  return parts_->workers_ended.wait_until(until) == std::future_status::ready;
 }
 
 }  // namespace holdfast
