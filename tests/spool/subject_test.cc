@@ -56,6 +56,7 @@ TEST(Pattern, Matches_TokenByToken) {
   EXPECT_FALSE(subject_matches("a.b", "a.bc"));
   EXPECT_FALSE(subject_matches("a.b", "A.B"));  // subjects have case
   EXPECT_FALSE(subject_matches("a.b", "a*b"));
+  EXPECT_FALSE(subject_matches(">.a", "b.c"));  // no pattern: what is not valid matches no more than it says
 }
 
 // All sequences of 1 to `length` tokens.
