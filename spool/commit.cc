@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "spool/parts.h"
 
@@ -39,8 +40,8 @@ class Commit {
   Result<Found> look_up_older(const Prepared& prepared);
   Result<Verdict> decide(const Prepared& prepared);
   Result<Verdict> set_aside(const Prepared& prepared, Reason reason, VerdictKind kind, SeenIn seen);
-  Result<void> add_to_batch(const Prepared& prepared, Sequence sequence);
-  Result<void> add_to_files(const Prepared& prepared, Sequence sequence);
+  Result<Sequence> add_to_batch(const Prepared& prepared);
+  Result<Sequence> add_to_files(const Prepared& prepared);
   FrameHeader header_of(const Prepared& prepared, Sequence sequence) const;
   Result<void> make_room(std::size_t frame_size);
   Result<void> append();
@@ -160,11 +161,11 @@ Result<Verdict> Commit::decide(const Prepared& prepared) {
   }
   if (too_large) return set_aside(prepared, Reason::too_large, VerdictKind::refused, SeenIn::nowhere);
 
-  const Sequence sequence = parts_.next_sequence++;
   const bool to_file = parts_.options.linger.count() == 0 || prepared.frame_size > parts_.journal->largest_frame();
-  HOLDFAST_TRY(to_file ? add_to_files(prepared, sequence) : add_to_batch(prepared, sequence));
+  const auto sequence = to_file ? add_to_files(prepared) : add_to_batch(prepared);
+  if (!sequence) return sequence.error();
   in_group_.emplace(prepared.id, prepared.content);
-  return Verdict{VerdictKind::accepted, SeenIn::nowhere, Reason::none, prepared.id, sequence};
+  return Verdict{VerdictKind::accepted, SeenIn::nowhere, Reason::none, prepared.id, *sequence};
 }
 
 Result<Commit::Found> Commit::look_up(const Prepared& prepared) {
@@ -247,7 +248,7 @@ Result<Verdict> Commit::set_aside(const Prepared& prepared, Reason reason, Verdi
 }
 
 // Records become due in the order of their sequences, whichever way each goes: a reader's cursor that has passed one never looks back.
-Result<void> Commit::add_to_batch(const Prepared& prepared, Sequence sequence) {
+Result<Sequence> Commit::add_to_batch(const Prepared& prepared) {
   HOLDFAST_TRY(file_direct());
   const std::size_t pending = parts_.batch.size() - kBatchHeaderSize;
   if (!parts_.journal->fits(pending + prepared.frame_size) || pending + prepared.frame_size > kMaxBatchBytes) {
@@ -256,6 +257,8 @@ Result<void> Commit::add_to_batch(const Prepared& prepared, Sequence sequence) {
   }
   if (frames_ == 0) add_done_frame();
 
+  // Only now: a segment's base is below every sequence in it.
+  const Sequence sequence = parts_.next_sequence++;
   JournalRecord record;
   record.spot.offset = static_cast<std::uint32_t>(parts_.batch.size() - kBatchHeaderSize);
   FrameHeader header = header_of(prepared, sequence);
@@ -276,7 +279,7 @@ Result<void> Commit::add_to_batch(const Prepared& prepared, Sequence sequence) {
   parts_.sealed_bytes += record.spot.size;
   batched_.push_back(std::move(record));
   ++frames_;
-  return {};
+  return sequence;
 }
 
 // What was settled meanwhile rides on this sync; it must leave room for a frame.
@@ -356,8 +359,9 @@ void Commit::adopt(FrameSpot first) {
   batched_.clear();
 }
 
-Result<void> Commit::add_to_files(const Prepared& prepared, Sequence sequence) {
+Result<Sequence> Commit::add_to_files(const Prepared& prepared) {
   HOLDFAST_TRY(append());
+  const Sequence sequence = parts_.next_sequence++;
   FrameHeader header = header_of(prepared, sequence);
   Bytes body, frame;
   encode_body(prepared.arrival->identity.key, prepared.arrival->envelope, body);
@@ -375,7 +379,7 @@ Result<void> Commit::add_to_files(const Prepared& prepared, Sequence sequence) {
   record.spot.size = static_cast<std::uint32_t>(frame.size());
   record.accepted_wall_ns = header.accepted_wall_ns;
   direct_.push_back(std::move(record));
-  return {};
+  return sequence;
 }
 
 Result<void> Commit::file_direct() {
@@ -395,7 +399,9 @@ Result<void> Commit::file_direct() {
   auto applied = parts_.apply(change, Durability::durable);
   if (!applied && applied.error().kind == ErrorKind::full) {
     DirtyDirectories dirty;
-    for (const JournalRecord& record : direct_) {
+    // Not taken: nobody who sent the same in this group may be told that it is here.
+    for (const JournalRecord& record : std::exchange(direct_, {})) {
+      in_group_.erase(record.id);
       auto removed = parts_.files->remove(record.id, record.sequence, dirty);
       if (!removed) return removed.error();
     }

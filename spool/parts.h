@@ -238,6 +238,7 @@ struct Spool::Parts {
 
   // quarantine.cc
   Result<std::uint64_t> for_each_quarantined(const RecordFilter& filter, const std::function<Result<bool>(const QuarantinedRecord&)>& act);
+  Result<void> drop_from_quarantine(const QuarantinedRecord& record, IndexChange change);
   Result<bool> requeue_one(const QuarantinedRecord& record, const Reroute& reroute);
 
   // reconcile.cc

@@ -168,11 +168,19 @@ Result<bool> Spool::Parts::requeue_one(const QuarantinedRecord& record, const Re
   IndexedRecord row{header.sequence, record.id, *route_found, record.priority, frame.size(), header.accepted_wall_ns, {}};
   for (const RouteTarget& target : route(*route_found)) row.waiting.push_back(target.target);
   change.filed.push_back(std::move(row));
-  change.quarantine_dropped.emplace_back(record.id, record.sequence);
-  HOLDFAST_TRY(apply(change, Durability::durable));
+  HOLDFAST_TRY(drop_from_quarantine(record, std::move(change)));
   note_filed(record.id, header.sequence);
-  HOLDFAST_TRY(files->remove_quarantined(record.id, record.sequence));
   return true;
+}
+
+// The tombstone stays until the unlink is on the medium: a file that comes back after a cut meets it.
+Result<void> Spool::Parts::drop_from_quarantine(const QuarantinedRecord& record, IndexChange change) {
+  change.quarantine_dropped.emplace_back(record.id, record.sequence);
+  change.entombed.push_back(record.sequence);
+  HOLDFAST_TRY(apply(change, Durability::durable));
+  HOLDFAST_TRY(files->remove_quarantined(record.id, record.sequence));
+  unlinked_unsynced.push_back(record.sequence);
+  return {};
 }
 
 Result<std::uint64_t> Spool::drop_quarantined(const RecordFilter& filter) {
@@ -181,10 +189,8 @@ Result<std::uint64_t> Spool::drop_quarantined(const RecordFilter& filter) {
   const std::lock_guard upkeep(parts.upkeep_mutex);
   auto dropped = parts.for_each_quarantined(filter, [&](const QuarantinedRecord& record) -> Result<bool> {
     IndexChange change;
-    change.quarantine_dropped.emplace_back(record.id, record.sequence);
     change.add.discarded = 1;
-    HOLDFAST_TRY(parts.apply(change, Durability::durable));
-    HOLDFAST_TRY(parts.files->remove_quarantined(record.id, record.sequence));
+    HOLDFAST_TRY(parts.drop_from_quarantine(record, std::move(change)));
     return true;
   });
   if (!dropped) return parts.fail(dropped.error());

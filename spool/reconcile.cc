@@ -119,11 +119,6 @@ Result<void> Spool::Parts::adopt(const RecordId& id) {
     const std::lock_guard lock(state_mutex);
     if (records.find(header->sequence) != nullptr) return {};
   }
-  // Set aside by a life that did not come to the unlink, and whose index is lost.
-  if (fs.inspect(quarantine_path(id, header->sequence))) {
-    auto removed = files->remove(id, header->sequence, dirty);
-    return removed ? Result<void>() : Result<void>(removed.error());
-  }
   IndexedRecord row{header->sequence, id, static_cast<RouteNumber>(header->route), header->priority,
                     kFrameHeaderSize + header->body_size, header->accepted_wall_ns, {}};
   for (const RouteTarget& target : route(row.route)) row.waiting.push_back(target.target);

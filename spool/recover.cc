@@ -251,19 +251,23 @@ Result<void> Spool::Parts::match_quarantine() {
     if (rows->size() < kRowsAtOnce) break;
   }
   for (const auto& [sequence, id] : names) {
+    auto held = index->find(sequence);
+    if (!held) return held.error();
+    auto dropped = index->is_tombstone(sequence);
+    if (!dropped) return dropped.error();
+    const JournalRecord* record = records.find(sequence);
+    if (*held || *dropped || (record != nullptr && record->place == Place::journal)) {
+      // Dropped or requeued, and only the unlink was missing; or a setting aside that did not come to its end: then the record is where it
+      // was, and what is here may not even be on the medium.
+      HOLDFAST_TRY(files->remove_quarantined(id, sequence));
+      continue;
+    }
     ContentDigest content;
     auto found = describe_quarantined(id, sequence, content);
     if (!found) return found.error();
     change.set_aside.push_back(*found);
-    JournalRecord* record = records.find(sequence);
-    if (record == nullptr) {
-      ++change.add.taken;
-      change.remember.push_back({id, {}, content});
-    } else {
-      record->place = Place::aside;
-      change.entombed.push_back(sequence);
-      change.unlinked.push_back(sequence);
-    }
+    change.remember.push_back({id, {}, content});
+    ++change.add.taken;
   }
   if (change.set_aside.empty() && change.quarantine_dropped.empty()) return {};
   auto applied = apply(change, Durability::durable);

@@ -49,7 +49,8 @@ class [[nodiscard]] Result {
     CHECK(ok());
     return std::get<T>(state_);
   }
-  T&& operator*() && {
+  // By value: `for (x : *f())` must not walk what is already gone.
+  T operator*() && {
     CHECK(ok());
     return std::get<T>(std::move(state_));
   }

@@ -312,6 +312,7 @@ TEST(Spool, DiskFull_DrainsAndResumesByItself) {
     ASSERT_TRUE(world.maintain()) << world.last_error;
   }
   EXPECT_EQ(world.spool->status().in_custody, 0u);
+  world.clock.advance(std::chrono::seconds(2));
   ASSERT_TRUE(world.settle_down());
   EXPECT_TRUE(world.put(next, 20)) << world.last_error;
   world.expect_promises("after a full disk");

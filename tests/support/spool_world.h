@@ -54,6 +54,10 @@ class SpoolWorld {
   std::map<std::uint64_t, std::set<TargetNumber>> delivered;  // upstream has it
   std::map<TargetNumber, DueCursor> cursors;
   std::set<std::uint64_t> may_be_missing;  // the test destroyed them
+
+ private:
+  bool open_and_name();
+  bool remember(const Error& error);
 };
 
 // The number in a message's payload.
