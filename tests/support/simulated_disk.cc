@@ -1,6 +1,7 @@
 #include "tests/support/simulated_disk.h"
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "spool/path.h"
 
@@ -138,7 +139,7 @@ Result<NodePtr> SimulatedDisk::make(const Call& call, const Place& place, NameTy
   if (read_only) return failed(call, ErrorKind::full, "the file system is read-only");
   if (free_inodes() == 0) return failed(call, ErrorKind::full, "no inode left");
   NodePtr node = make_node(type);
-  node->named = true;
+  node->links = 1;
   ++inodes_used;
   set_name(*place.directory, place.name, {++operation, node, {}, {}});
   note_unsynced(place.directory);
@@ -161,15 +162,15 @@ void SimulatedDisk::note_unsynced(const NodePtr& node) {
 }
 
 void SimulatedDisk::unname(const NodePtr& node) {
-  node->named = false;
-  if (node->handles > 0) return;
+  --node->links;
+  if (node->links > 0 || node->handles > 0) return;
   blocks_used -= node->content.blocks();
   --inodes_used;
 }
 
 void SimulatedDisk::release(const NodePtr& node) {
   --node->handles;
-  if (node->handles > 0 || node->named) return;
+  if (node->links > 0 || node->handles > 0) return;
   blocks_used -= node->content.blocks();
   --inodes_used;
 }
@@ -192,7 +193,8 @@ void SimulatedDisk::rename(const Place& from, const Place& to) {
   const NodePtr node = from.node();
   const NodePtr replaced = to.node();
   ++operation;
-  set_name(*to.directory, to.name, {operation, node, {}, {}});
+  const bool both = node->type == NameType::directory;
+  set_name(*to.directory, to.name, {operation, node, both ? from.directory : nullptr, from.name});
   set_name(*from.directory, from.name, {operation, nullptr, to.directory, to.name});
   note_unsynced(to.directory);
   note_unsynced(from.directory);
@@ -250,11 +252,16 @@ void SimulatedDisk::end_life(LossPlan* plan) {
 void SimulatedDisk::recount() {
   blocks_used = 0;
   inodes_used = 0;
+  std::unordered_set<Node*> seen;
   std::vector<Node*> left = {root.get()};
   while (!left.empty()) {
     Node& node = *left.back();
     left.pop_back();
-    node.named = true;
+    if (!seen.insert(&node).second) {
+      ++node.links;
+      continue;
+    }
+    node.links = 1;
     node.handles = 0;
     node.locked = false;
     blocks_used += node.content.blocks();

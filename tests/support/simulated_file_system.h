@@ -5,7 +5,7 @@
 // that one directory. Of the rest a power cut keeps what it likes: each 4 KiB page in any state it had since its last
 // sync, torn at a 512-byte sector, with a sector or the whole block turned to garbage; each size since; each name in
 // any state since. Two things never happen: a page without an unsynced write changes; a rename loses the file under
-// both names.
+// both names. (It may be found under both: then they are one file, as with a hard link.)
 //
 // A failed sync leaves the cache as it was, the medium too, and calls the pages clean: a later, successful sync does
 // not write them (as in Linux), until they are written anew. A direct read shows the medium there, and the cache

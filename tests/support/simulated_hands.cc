@@ -57,7 +57,7 @@ NodePtr plant_node(SimulatedDisk& disk, const std::string& path, NameType type) 
   if (node && !keep) forget(disk, node);
   if (!keep) {
     node = make_node(type);
-    node->named = true;
+    node->links = 1;
     ++disk.inodes_used;
   }
   plant_name(*place.directory, place.name, node);

@@ -57,7 +57,7 @@ void settle_name(Node& directory, const std::string& name, std::uint64_t operati
   while (!it.unsynced.empty() && it.unsynced.front().operation <= operation) {
     const NameState state = std::move(it.unsynced.front());
     it.unsynced.erase(it.unsynced.begin());
-    if (const NodePtr there = state.moved_to.lock()) settle_name(*there, state.moved_name, state.operation);
+    if (const NodePtr there = state.partner.lock()) settle_name(*there, state.partner_name, state.operation);
     it.medium = state.node;
   }
   if (it.unsynced.empty()) directory.unsynced_names.erase(name);
@@ -99,7 +99,7 @@ NodePtr copy_node(const NodePtr& node, NodeCopies& copies) {
     entry.medium = copy_node(entry.medium, copies);
     for (NameState& state : entry.unsynced) {
       state.node = copy_node(state.node, copies);
-      state.moved_to = copy_node(state.moved_to.lock(), copies);
+      state.partner = copy_node(state.partner.lock(), copies);
     }
   }
   return copy;

@@ -20,9 +20,10 @@ using NodePtr = std::shared_ptr<Node>;  // null: no such name
 struct NameState {
   std::uint64_t operation = 0;
   NodePtr node;
-  // Set where a rename took the node away: it is not gone from here before it has arrived there.
-  std::weak_ptr<Node> moved_to;
-  std::string moved_name;
+  // The other half of a rename, which is settled no later than this one: where a file went, so that it is not gone from
+  // here before it has arrived there; of a directory both, so that it is never in two places.
+  std::weak_ptr<Node> partner;
+  std::string partner_name;
 };
 
 struct Name {
@@ -39,7 +40,7 @@ struct Node {
   SimulatedContent content;
   std::map<std::string, Name, std::less<>> names;
   std::set<std::string> unsynced_names;
-  bool named = false;  // in the cache
+  unsigned links = 0;  // names in the cache; two after a rename that a power cut left half done
   unsigned handles = 0;
   bool locked = false;
   bool noted = false;  // among those that may have something unsynced
