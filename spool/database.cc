@@ -370,7 +370,19 @@ Result<void> Database::connect() {
               "PRAGMA wal_autocheckpoint=0;"));
   HOLDFAST_TRY(execute("PRAGMA journal_size_limit=" + std::to_string(kKeptWalBytes)));
   full_sync_ = true;
-  return checkpoint_as(SQLITE_CHECKPOINT_TRUNCATE);
+  HOLDFAST_TRY(checkpoint_as(SQLITE_CHECKPOINT_TRUNCATE));
+  return check_size();
+}
+
+// A last page that is there in part would else be found only when it is read.
+Result<void> Database::check_size() {
+  Statement pages;
+  HOLDFAST_TRY(prepare(pages, "PRAGMA page_count"));
+  const auto row = pages.step();
+  if (!row.ok()) return row.error();
+  const auto info = seam_->fs.inspect(seam_->path);
+  if (!info.ok()) return info.error();
+  return *row && pages.u64(0) * kPageBytes == info->size ? Result<void>() : damaged("its size");
 }
 
 Error Database::error(int code, std::string_view what) {

@@ -109,6 +109,7 @@ class Database {
   friend class Statement;
   explicit Database(std::unique_ptr<SqliteSeam> seam);
   Result<void> connect();
+  Result<void> check_size();
   Result<void> checkpoint_as(int mode);
   Error error(int code, std::string_view what);
 

@@ -1,7 +1,15 @@
-// The index: which records lie in files, what is due where, what was counted. Rebuildable from the record files: losing it costs
-// duplicates, never a record (I8).
+// The index: which records lie in files, what is due where, what was counted. Rebuildable from the record files: losing
+// it costs duplicates, never a record (I8).
 //
-// A change is a value, and one transaction. Reads see every applied change. Threads: one at a time; the spool holds the lock.
+// A change is a value, and one transaction. Reads see every applied change. What a power cut leaves is the state after
+// some change, and after every durable one; database.h says what remains possible where the medium lied: an older
+// state, or damage. Either costs duplicates: files and journal say what is in custody, the ledger only what was seen.
+//
+// `corrupt`, from any call: the index has been damaged. It has been renamed to index.bad at once (best effort: a power
+// cut that undoes the rename leaves the damage to be found again), nothing works any more, this life ends, and the next
+// makes a new one. `io` ends this life and sets nothing aside. `full`: nothing changed.
+//
+// Threads: one at a time; the spool holds the lock.
 #pragma once
 
 #include <cstdint>
@@ -54,20 +62,23 @@ struct Totals {
   bool operator==(const Totals&) const = default;
 };
 
+// Applied in the order of its fields; what it names and is not there is passed over, unless said otherwise.
 struct IndexChange {
-  std::vector<IndexedRecord> filed;  // replaces what was known under the same sequence
-  std::vector<std::pair<TargetNumber, Sequence>> settled;        // no longer waits for that target
-  std::vector<std::pair<TargetNumber, Sequence>> waiting;        // waits for that target (retarget); the record must be there
-  std::vector<Sequence> left;        // record and what it waits for are gone; a tombstone stays
-  std::vector<Sequence> entombed;    // a tombstone for a sequence that never had a row
-  std::optional<Sequence> forget_tombstones_below;  // only those that `unlinked` has named
-  std::vector<Sequence> unlinked;    // tombstones whose unlink is on the medium
-  std::vector<QuarantinedRecord> set_aside;
-  std::vector<std::pair<RecordId, Sequence>> quarantine_dropped;
-  Totals add;                        // added to the totals
-  std::vector<LedgerEntry> remember;
-  std::optional<std::uint64_t> retired_base;  // segments up to this base are applied and counted
-  Nanoseconds running_time{0};       // now, for the ledger's age; never goes back
+  // Replaces what was known under the same sequence, a tombstone included.
+  std::vector<IndexedRecord> filed{};
+  // Waits for that target, too (retarget). `not_found`, and nothing changes, when the record is not there.
+  std::vector<std::pair<TargetNumber, Sequence>> waiting{};
+  std::vector<std::pair<TargetNumber, Sequence>> settled{};  // no longer waits for that target
+  std::vector<Sequence> left{};                              // record and what it waits for are gone; a tombstone stays
+  std::vector<Sequence> entombed{};  // the same for a sequence that never had a row: its tombstone has no id
+  std::vector<Sequence> unlinked{};  // tombstones whose unlink is on the medium
+  std::optional<Sequence> forget_tombstones_below{};  // only those that `unlinked` has named
+  std::vector<QuarantinedRecord> set_aside{};         // beside what the record tables say: `left` is said apart
+  std::vector<std::pair<RecordId, Sequence>> quarantine_dropped{};
+  Totals add{};  // added to the totals
+  std::vector<LedgerEntry> remember{};
+  std::optional<std::uint64_t> retired_base{};  // segments up to this base are applied and counted; never goes back
+  Nanoseconds running_time{0};                  // now, for the ledger's age; never goes back
 };
 
 struct DueRow {
@@ -84,9 +95,11 @@ struct WaitingCount {
 
 class Index {
  public:
-  // Opens or makes `index.sqlite3`. A file that is not a sound index of this spool is set aside as index.bad (replacing an older one)
-  // and a new one is made: rebuilt() then says so. `era` of a new one is the name given.
-  static Result<std::unique_ptr<Index>> open(FileSystem& fs, const std::array<std::uint8_t, 16>& spool_uuid, const std::string& era);
+  // Opens or makes `index.sqlite3`. One that is damaged, cut, another spool's or of another version is set aside as
+  // index.bad with its WAL as index.bad-wal (replacing older ones), and a new one is made: rebuilt() then says so.
+  // `era` of a new one is the name given.
+  static Result<std::unique_ptr<Index>> open(FileSystem& fs, const std::array<std::uint8_t, 16>& spool_uuid,
+                                             const std::string& era);
   ~Index();
 
   bool rebuilt() const;  // made anew in this life
@@ -97,15 +110,17 @@ class Index {
   std::uint64_t records() const;     // rows of records in files
   std::uint64_t file_bytes() const;  // allocated by them: sizes rounded up to 4 KiB
   std::uint64_t quarantined() const;
-  std::uint64_t quarantine_bytes() const;
-  std::uint64_t disk_bytes() const;  // of the index itself, WAL and reserve included
-  const std::vector<WaitingCount>& waiting() const;  // by target; kept up to date
+  std::uint64_t quarantine_bytes() const;  // likewise
+  std::uint64_t disk_bytes() const;        // of the index itself: WAL, reserve and one that was set aside included
+  const std::vector<WaitingCount>& waiting()
+      const;  // in the order of targets; those that nothing waits for are not named
 
-  // All of it or nothing. `full`: there is no room, and for a change that files nothing the reserve was given back and there is still
-  // none; nothing changed.
+  // All of it or nothing. `full`: there is no room, and for a change that files nothing the reserve was given back and
+  // there is still none; nothing changed.
   Result<void> apply(const IndexChange& change, Durability durability);
   bool reserve_spent() const;  // nothing may be taken in until it is there again
-  // Makes the reserve again when it was given back and there is room. Checkpoints when the WAL is large.
+  // Makes the reserve again when it was given back and there is room. Checkpoints when the WAL is above 4 MiB (apply()
+  // does above 16 MiB). `full` hurts nobody: the WAL stays until there is room.
   Result<void> tidy();
 
   // Records in files that wait for the target, of one priority, above `after`, in order.
@@ -113,9 +128,10 @@ class Index {
   Result<std::optional<IndexedRecord>> find(Sequence sequence);
   // The next records above `after`, in order.
   Result<std::vector<IndexedRecord>> list(Sequence after, std::size_t limit);
+  // All those of one sequence come together, even above the limit.
   Result<std::vector<QuarantinedRecord>> list_quarantine(Sequence after, std::size_t limit);
   Result<bool> is_tombstone(Sequence sequence);
-  // Tombstones whose file may still be there, and those that can be forgotten once the unlinks are synced.
+  // Tombstones whose file may still be there, lowest first. All zeros for an id: the record never had a row.
   Result<std::vector<std::pair<Sequence, RecordId>>> tombstones_to_unlink(std::size_t limit);
   // When the oldest record that waits for the target was accepted, by the wall clock.
   Result<std::optional<std::int64_t>> oldest_waiting(TargetNumber target);
