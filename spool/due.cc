@@ -57,8 +57,9 @@ Result<std::vector<Spool::Parts::DuePlace>> Spool::Parts::due_places(TargetNumbe
     if (drain == Drain::priority && a.priority != b.priority) return a.priority < b.priority;
     return a.sequence < b.sequence;
   });
-  const auto twice = std::ranges::unique(places, {}, &DuePlace::sequence);
-  places.erase(twice.begin(), twice.end());
+  // Not std::ranges::unique, whose subrange clang 14 cannot read with this library.
+  const auto same = [](const DuePlace& a, const DuePlace& b) { return a.sequence == b.sequence; };
+  places.erase(std::unique(places.begin(), places.end(), same), places.end());
   if (places.size() > limit) places.resize(limit);
   return places;
 }
