@@ -156,7 +156,7 @@ TEST(Tidy, EachLibraryEntersByOneDoor) {
 }
 
 TEST(Tidy, EverySourceIsCompiled) {
-  const fs::path commands = fs::path(HOLDFAST_BINARY).parent_path() / "compile_commands.json";
+  const fs::path commands = fs::path(HOLDFAST_BUILD_DIR) / "compile_commands.json";
   ASSERT_TRUE(fs::exists(commands)) << commands;
   std::ifstream in(commands);
   std::ostringstream text;
