@@ -192,11 +192,11 @@ Result<void> Demo::set_the_stage() {
   std::filesystem::create_directories(directory_ + "/state");
   std::filesystem::create_directories(directory_ + "/run");
   HOLDFAST_TRY(run_command({"keygen", directory_ + "/spool.key"}, directory_ + "/keygen.log"));
-  // The demo kills processes, not power, so any file system will do.
+  // The demo kills processes, not power, so any file system will do. A short ack_wait: what a kill leaves unacknowledged comes again soon.
   std::ofstream(directory_ + "/holdfast.toml") << fmt::format(
       "[appliance]\nsite = \"demo\"\nstate_dir = \"{0}/state\"\n\n"
       "[spool]\nkey_file = \"{0}/spool.key\"\nmin_free_bytes = \"1MiB\"\nmin_free_inodes = \"0%\"\nallow_unsafe_fs = true\n\n"
-      "[[source]]\nname = \"edge\"\ntype = \"nats\"\nurl = \"nats://127.0.0.1:{1}\"\nstream = \"{3}\"\nconsumer = \"holdfast\"\n\n"
+      "[[source]]\nname = \"edge\"\ntype = \"nats\"\nurl = \"nats://127.0.0.1:{1}\"\nstream = \"{3}\"\nconsumer = \"holdfast\"\nack_wait = \"2s\"\n\n"
       "[[target]]\nname = \"hub\"\ntype = \"nats\"\nurl = \"nats://127.0.0.1:{2}\"\n\n"
       "[control]\nsocket = \"{0}/run/control.sock\"\n",
       directory_, edge_port_, hub_port_, kEdgeStream);
