@@ -21,7 +21,7 @@ std::string temporary_path(std::uint32_t number) { return fmt::format("{}/{}.tmp
 // Memory that O_DIRECT can read into.
 struct Image {
   struct Free {
-    void operator()(std::uint8_t* memory) const { std::free(memory); }
+    void operator()(std::uint8_t* freed) const { std::free(freed); }
   };
   explicit Image(std::size_t size)
       : memory(static_cast<std::uint8_t*>(std::aligned_alloc(kDirectAlignment, size))), bytes(memory.get(), size) {
