@@ -12,7 +12,6 @@ constexpr const char* kWalPath = "index.sqlite3-wal";
 constexpr const char* kJournalPath = "index.sqlite3-journal";
 constexpr const char* kBadPath = "index.bad";
 constexpr const char* kBadWalPath = "index.bad-wal";
-constexpr const char* kReservePath = "index.reserve";
 
 constexpr std::uint64_t kApplication = 0x686f6c64;  // "hold", in the database's header
 constexpr std::uint64_t kSchema = 1;

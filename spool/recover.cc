@@ -7,6 +7,7 @@
 
 #include "spool/done_list.h"
 #include "spool/parts.h"
+#include "spool/reserve.h"
 
 namespace holdfast {
 namespace {
@@ -74,7 +75,14 @@ Result<void> Spool::Parts::take_manifest() {
   ++next.boot;
   first_sequence = next.sequence_floor;
   next.sequence_floor += kFloorStep;
-  HOLDFAST_TRY(save(next));
+  auto saved = save(next);
+  if (!saved && saved.error().kind == ErrorKind::full) {
+    // A full disk must not keep the box from draining: this is what the reserve is for.
+    const auto given_back = fs.remove(kReservePath);
+    if (!given_back) return saved;
+    saved = save(next);
+  }
+  HOLDFAST_TRY(saved);
   keyring->use_current(manifest);
   boot = manifest.boot;
   site = manifest.site;

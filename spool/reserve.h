@@ -9,6 +9,7 @@
 namespace holdfast {
 
 inline constexpr std::uint64_t kReserveBytes = 8 << 20;
+inline constexpr const char* kReservePath = "index.reserve";
 
 class Reserve {
  public:

@@ -318,6 +318,24 @@ TEST(Spool, DiskFull_DrainsAndResumesByItself) {
   world.expect_promises("after a full disk");
 }
 
+TEST(Spool, StartOnAFullDisk_StillDrains) {
+  SpoolWorld world;
+  ASSERT_TRUE(world.open());
+  ASSERT_TRUE(world.put(1, 30));
+  world.forget();
+  world.fs.restart_without_power_loss();
+  const auto space = world.fs.space();
+  world.fs.set_capacity(space->total_bytes - space->free_bytes, 100'000);  // not one block is left
+  ASSERT_TRUE(world.open()) << world.last_error;
+  int got = 0;
+  for (int some = 1; some > 0; got += some) {
+    some = world.deliver(world.hub, 10);
+    ASSERT_GE(some, 0) << world.last_error;
+    ASSERT_TRUE(world.maintain()) << world.last_error;
+  }
+  EXPECT_EQ(got, 30);
+}
+
 TEST(Spool, WrongKey_RefusesAndTellsWhichIsWanted) {
   SpoolWorld world;
   ASSERT_TRUE(world.open());
