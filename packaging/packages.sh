@@ -49,8 +49,8 @@ packages_for() {
           libnats-dev libsodium-dev libsqlite3-dev libsystemd-dev \
           libfmt-dev libspdlog-dev libtomlplusplus-dev libcli11-dev ;;
       demo) echo nats-server ;;
-      test) echo libgtest-dev nats-server git ca-certificates openssl e2fsprogs systemd ;;
-      deb) echo dpkg-dev fakeroot lintian git ;;
+      test) echo libgtest-dev nats-server openssl systemd ;;
+      deb) echo dpkg-dev fakeroot lintian ;;
       fuzz) echo clang llvm ;;
       *) die "packages.sh knows no purpose '$purpose'" ;;
     esac

@@ -29,7 +29,7 @@ const std::map<std::string, Names> kDoors = {
     {"sqlite3.h", {"spool/database.cc"}},
     {"nats/", {"forwarder/nats_connection.cc"}},
     {"toml++/", {"appliance/config_file.cc"}},
-    {"CLI/", {"appliance/main.cc"}},
+    {"CLI/", {"appliance/command_line.cc"}},
     {"spdlog/", {"appliance/log.cc"}},
     {"systemd/", {"appliance/systemd.cc"}},
     {"boost/json", {"forwarder/nats_json.cc", "appliance/json.cc"}},
