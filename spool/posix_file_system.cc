@@ -56,27 +56,27 @@ NameType name_type(mode_t mode) {
 }
 
 struct KnownType {
-  std::uint32_t magic;
   const char* name;
+  std::uint32_t magic;
   bool safe;
 };
 
 // Those whose syncs can be believed; the rest only so that a refusal can name them.
 constexpr KnownType kKnownTypes[] = {
-    {EXT4_SUPER_MAGIC, "ext4", true},
-    {0x58465342, "xfs", true},
-    {BTRFS_SUPER_MAGIC, "btrfs", true},
-    {F2FS_SUPER_MAGIC, "f2fs", true},
-    {TMPFS_MAGIC, "tmpfs", false},
-    {RAMFS_MAGIC, "ramfs", false},
-    {OVERLAYFS_SUPER_MAGIC, "overlayfs", false},
-    {NFS_SUPER_MAGIC, "nfs", false},
-    {0x65735546, "fuse", false},
-    {MSDOS_SUPER_MAGIC, "vfat", false},
-    {0x2011bab0, "exfat", false},
-    {0xff534d42, "cifs", false},
-    {0xfe534d42, "smb2", false},
-    {V9FS_MAGIC, "9p", false},
+    {"ext4", EXT4_SUPER_MAGIC, true},
+    {"xfs", 0x58465342, true},
+    {"btrfs", BTRFS_SUPER_MAGIC, true},
+    {"f2fs", F2FS_SUPER_MAGIC, true},
+    {"tmpfs", TMPFS_MAGIC, false},
+    {"ramfs", RAMFS_MAGIC, false},
+    {"overlayfs", OVERLAYFS_SUPER_MAGIC, false},
+    {"nfs", NFS_SUPER_MAGIC, false},
+    {"fuse", 0x65735546, false},
+    {"vfat", MSDOS_SUPER_MAGIC, false},
+    {"exfat", 0x2011bab0, false},
+    {"cifs", 0xff534d42, false},
+    {"smb2", 0xfe534d42, false},
+    {"9p", V9FS_MAGIC, false},
 };
 
 // Since 5.17 syncfs returns what the file system's own sync_fs failed with, and not only lost data pages.

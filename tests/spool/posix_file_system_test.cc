@@ -17,6 +17,8 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <initializer_list>
+#include <vector>
 
 #include "spool/posix_file.h"
 #include "tests/support/temporary_directory.h"
@@ -49,6 +51,27 @@ bool mount_small_disk(const std::string& path) {
   const bool apart = ::unshare(CLONE_NEWNS) == 0 || ::unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0;
   return apart && ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
          ::mount("tmpfs", path.c_str(), "tmpfs", 0, "size=64k,nr_inodes=8") == 0;
+}
+
+// In this process and all that it becomes, the kernel answers these calls with an error.
+struct Refusal {
+  std::uint32_t call;
+  std::uint32_t error;
+};
+bool refuse_calls(std::initializer_list<Refusal> refusals) {
+  std::vector<sock_filter> program = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr))};
+  for (const Refusal& refusal : refusals) {
+    program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, refusal.call, 0, 1));
+    program.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | refusal.error));
+  }
+  program.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
+  const sock_fprog filter = {static_cast<unsigned short>(program.size()), program.data()};
+  return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
+}
+
+// renameat2 knows no flags, and there is no openat2.
+bool pretend_old_kernel() {
+  return refuse_calls({{SYS_openat2, ENOSYS}, {SYS_renameat2, EINVAL}});
 }
 
 // Ends a story as failed.
@@ -273,22 +296,38 @@ TEST(SyncPoint, ASyncThatFailed_IsNeverTriedAgain_WhateverTheReason) {
   }
 }
 
-// --- Old kernels
-
-// In this process and all that it becomes: renameat2 knows no flags, and there is no openat2.
-bool pretend_old_kernel() {
-  const auto number = static_cast<std::uint32_t>(offsetof(seccomp_data, nr));
-  sock_filter program[] = {
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, number),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat2, 0, 1),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_renameat2, 0, 1),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EINVAL),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+TEST(PosixFileSystem, ASyncThatTheKernelFails_IsIo_AndStaysSo) {
+  const TemporaryDirectory directory;
+  const auto fs = opened(directory.path());
+  const auto file = *fs->open("a", OpenMode::create);
+  const auto try_syncs = [&](std::uint32_t error) {
+    if (!refuse_calls({{SYS_fdatasync, error}, {SYS_fsync, error}, {SYS_syncfs, error}})) return kCannotMount;
+    for (int i = 0; i < 2; ++i) {
+      STORY_EXPECT(file->sync().error().kind == ErrorKind::io);
+      STORY_EXPECT(fs->sync_all().error().kind == ErrorKind::io);
+      STORY_EXPECT(fs->sync_directory("").error().kind == ErrorKind::io);
+    }
+    return kGood;
   };
-  const sock_fprog filter = {static_cast<unsigned short>(std::size(program)), program};
-  return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
+  for (const std::uint32_t error : {EIO, ENOSPC, EDQUOT, EINTR, EROFS, ENOMEM, EBADF}) {
+    const int code = exit_code_of([&] { return try_syncs(error); });
+    if (code == kCannotMount) GTEST_SKIP() << "may not filter system calls";
+    EXPECT_EQ(code, kGood) << error;
+  }
 }
+
+TEST(PosixFile, AnInterruptedCall_IsMadeAgain) {
+  int calls = 0;
+  errno = 0;
+  EXPECT_EQ(uninterrupted([&] {
+              errno = EINTR;
+              return ++calls < 3 ? -1 : 7;
+            }),
+            7);
+  EXPECT_EQ(calls, 3);
+}
+
+// --- Old kernels
 
 int run_on_old_kernel(const std::filesystem::path& program) {
   return exit_code_of([&] {
