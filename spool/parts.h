@@ -146,9 +146,9 @@ struct Spool::Parts {
   // Reconciliation after a start, under upkeep_mutex.
   enum class Reconcile : std::uint8_t { tombstones, rows, names, finished };
   std::atomic<Reconcile> reconcile{Reconcile::tombstones};
-  Sequence reconciled_rows = 0;
+  std::atomic<Sequence> reconciled_rows{0};
   unsigned reconciled_directories = 0;
-  std::array<std::int64_t, 256> expected_names{};
+  std::array<std::atomic<std::int64_t>, 256> expected_names{};  // atomics: commits file records, too
 
   // spool.cc
   std::optional<Error> dead_error() const;

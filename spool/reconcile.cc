@@ -78,6 +78,8 @@ Result<void> Spool::Parts::compare_rows() {
 }
 
 Result<void> Spool::Parts::compare_names() {
+  // No commit puts a file there while its names are counted and its row is not written yet.
+  const std::lock_guard commit_lock(commit_mutex);
   const unsigned directory = reconciled_directories++;
   std::int64_t names = 0;
   std::uint64_t ignored = 0;
