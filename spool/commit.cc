@@ -306,11 +306,7 @@ void Commit::add_done_frame() {
 Result<void> Commit::make_room(std::size_t frame_size) {
   while (!parts_.journal->fits(frame_size)) {
     if (parts_.journal->can_start()) {
-      const std::uint64_t base = parts_.next_sequence++;
-      HOLDFAST_TRY(parts_.journal->start_segment(base));
-      const std::lock_guard lock(parts_.state_mutex);
-      parts_.records.begin_segment(base);
-      parts_.journal_disk_bytes = parts_.journal->disk_bytes();
+      HOLDFAST_TRY(parts_.start_segment());
       continue;
     }
     // The ring is full: the oldest segment goes to files first. Nobody else commits meanwhile: this one leads.
@@ -417,6 +413,16 @@ Result<void> Commit::finish() {
   return file_direct();
 }
 
+// commit_mutex held.
+Result<void> Spool::Parts::start_segment() {
+  const std::uint64_t base = next_sequence++;
+  HOLDFAST_TRY(journal->start_segment(base));
+  const std::lock_guard lock(state_mutex);
+  records.begin_segment(base);
+  journal_disk_bytes = journal->disk_bytes();
+  return {};
+}
+
 // What nothing has carried along goes in a batch of its own.
 Result<void> Spool::Parts::write_done_frames() {
   const std::lock_guard commit_lock(commit_mutex);
@@ -432,8 +438,13 @@ Result<void> Spool::Parts::write_done_frames() {
   Bytes done(kBatchHeaderSize), done_body;
   write_done_list(settlements, done_body);
   write_done_frame(header, done_body, keyring->namer(), done);
+  const std::size_t size = done.size() - kBatchHeaderSize;
+  if (!journal->fits(size) && journal->can_start()) {
+    auto started = start_segment();
+    if (!started && started.error().kind != ErrorKind::full) return started;
+  }
   // Without room there is no frame: a cut then costs a duplicate, and the settling goes on.
-  if (!journal->fits(done.size() - kBatchHeaderSize)) return {};
+  if (!journal->fits(size)) return {};
   auto appended = journal->append(done, 1, 0);
   if (!appended) return appended.error();
   return {};

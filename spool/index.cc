@@ -300,6 +300,10 @@ Result<std::vector<std::pair<Sequence, RecordId>>> Index::tombstones_to_unlink(s
   return parts_->rows->tombstones_to_unlink(limit);
 }
 
+Result<Sequence> Index::highest_sequence() {
+  return parts_->rows->highest_sequence();
+}
+
 Result<std::optional<std::int64_t>> Index::oldest_waiting(TargetNumber target) {
   return parts_->rows->oldest_waiting(target);
 }

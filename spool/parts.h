@@ -178,6 +178,7 @@ struct Spool::Parts {
   std::vector<Prepared> prepare(std::span<const Arrival> arrivals) const;
   void commit_group(std::span<CommitRequest* const> group);
   Result<void> write_done_frames();
+  Result<void> start_segment();
 
   // due.cc
   struct DuePlace {

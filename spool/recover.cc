@@ -160,8 +160,10 @@ Result<bool> Spool::Parts::recover_journal(std::vector<FiledSettlement>& done) {
   visitor.damage = [&](const JournalDamage& damage) { return recover_damage(damage); };
   auto from_medium = journal->recover(index->retired_base(), visitor);
   if (!from_medium) return from_medium.error();
-  // The floor is above all that was ever given; a spool put together from two copies is the exception.
-  next_sequence = std::max(first_sequence, highest + 1);
+  // The floor is above all that was ever given; a manifest that came from a backup is the exception.
+  auto in_index = index->highest_sequence();
+  if (!in_index) return in_index.error();
+  next_sequence = std::max({first_sequence, highest + 1, *in_index + 1});
   return *from_medium;
 }
 
