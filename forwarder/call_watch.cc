@@ -13,7 +13,8 @@ std::int64_t now_ns() {
 
 }  // namespace
 
-CallWatch::CallWatch(Nanoseconds limit, std::function<void()> late) : limit_(limit), late_(std::move(late)) {
+CallWatch::CallWatch(Nanoseconds limit, std::function<std::uint64_t()> progress, std::function<void()> late)
+    : limit_(limit), progress_(std::move(progress)), late_(std::move(late)) {
   thread_ = std::jthread([this](const std::stop_token& stop) { watch(stop); });
 }
 
@@ -30,18 +31,24 @@ std::atomic<std::int64_t>& CallWatch::place() {
   }
 }
 
-bool CallWatch::one_is_late() const {
-  const std::int64_t now = now_ns();
+bool CallWatch::one_is_older_than(std::int64_t moment) const {
   return std::any_of(begun_.begin(), begun_.end(), [&](const auto& begun) {
     const std::int64_t since = begun.load(std::memory_order_relaxed);
-    return since != kFree && now - since > limit_.count();
+    return since != kFree && since < moment;
   });
 }
 
 void CallWatch::watch(const std::stop_token& stop) {
+  std::uint64_t reached = progress_();
+  std::int64_t reached_at = now_ns();
   std::unique_lock lock(mutex_);
   while (!wake_.wait_for(lock, stop, kLook, [&] { return stop.stop_requested(); })) {
-    if (one_is_late()) late_();
+    const std::int64_t now = now_ns();
+    if (const std::uint64_t progress = progress_(); progress != reached) {
+      reached = progress;
+      reached_at = now;
+    }
+    if (now - reached_at > limit_.count() && one_is_older_than(now - limit_.count())) late_();
   }
 }
 

@@ -21,8 +21,8 @@ namespace holdfast {
 
 class CallWatch {
  public:
-  // `late` is called on the watching thread and must return at once.
-  CallWatch(Nanoseconds limit, std::function<void()> late);
+  // Both are called on the watching thread and must return at once. A number that changes is progress.
+  CallWatch(Nanoseconds limit, std::function<std::uint64_t()> progress, std::function<void()> late);
   ~CallWatch();  // no call is in progress
 
   class Call {
@@ -42,9 +42,10 @@ class CallWatch {
 
   std::atomic<std::int64_t>& place();
   void watch(const std::stop_token& stop);
-  bool one_is_late() const;
+  bool one_is_older_than(std::int64_t moment) const;
 
   const Nanoseconds limit_;
+  const std::function<std::uint64_t()> progress_;
   const std::function<void()> late_;
   std::array<std::atomic<std::int64_t>, kPlaces> begun_{};
   std::mutex mutex_;

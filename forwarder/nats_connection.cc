@@ -27,8 +27,8 @@ using std::chrono::seconds;
 using std::chrono::steady_clock;
 
 constexpr auto kCloseLimit = seconds(5);       // for the library to close; then it is left to itself
-constexpr auto kCallLimit = seconds(5);        // for one publish or subscription, when the peer does not read
-constexpr auto kUnacknowledged = seconds(20);  // until the kernel gives a silent peer up
+constexpr auto kCallLimit = seconds(8);        // for one publish or subscription in which nothing reaches the peer
+constexpr auto kUnacknowledged = seconds(30);  // until the kernel gives a silent peer up
 constexpr int kUnansweredPings = 2;
 constexpr std::string_view kCredentialsRefused = "credentials_refused";
 
@@ -241,24 +241,32 @@ struct Attempt {
   }
 };
 
-Error connect_error(ConnectEnd end, const Attempt* attempt, const NatsEndpoint& first) {
+Error connect_error(ConnectEnd end, const Attempt& attempt, const NatsEndpoint& first) {
   const auto cannot = [&](const char* why) {
     return unavailable(fmt::format("cannot connect to {}: {}", place_of(first), why));
   };
   if (end == ConnectEnd::unresolved) return cannot("its name is not known");
   if (end == ConnectEnd::busy) return cannot("another connection to it is being made");
   if (end == ConnectEnd::left_behind) return cannot("it hangs, and was left behind");
-  return unavailable(attempt->refused ? fmt::format("{}: {}", kCredentialsRefused, attempt->failure)
-                                      : attempt->failure);
+  return unavailable(attempt.refused ? fmt::format("{}: {}", kCredentialsRefused, attempt.failure) : attempt.failure);
 }
 
 }  // namespace
 
 struct NatsConnection::Parts {
-  std::shared_ptr<NatsLife> life;
-  std::uintptr_t number = 0;
+  Parts(std::shared_ptr<NatsLife> its_life, Attempt& made)
+      : life(std::move(its_life)), number(made.life), library(std::move(made.library)), socket(std::move(made.socket)) {
+    socket.give_up_after(kUnacknowledged);
+    natsInbox* name = nullptr;
+    CHECK(natsInbox_Create(&name) == NATS_OK);
+    inbox = name;
+    natsInbox_Destroy(name);
+  }
+
+  const std::shared_ptr<NatsLife> life;
+  const std::uintptr_t number;
   std::shared_ptr<Library> library;
-  HeldSocket socket;
+  const HeldSocket socket;
   std::string inbox;
 
   std::mutex mutex;
@@ -270,7 +278,7 @@ struct NatsConnection::Parts {
     life->end();
     socket.shut_down();
   }
-  CallWatch watch{kCallLimit, [this] { abort(); }};
+  CallWatch watch{kCallLimit, [this] { return socket.bytes_acknowledged(); }, [this] { abort(); }};
   Result<void> sent(natsStatus status) {
     if (status == NATS_OK) return {};
     Error error = send_error(status);
@@ -285,27 +293,18 @@ Result<std::unique_ptr<NatsConnection>> NatsConnection::connect(const NatsOption
                                                                 std::stop_token stop) {
   auto endpoints = parse_nats_url(options.url);
   if (!endpoints) return Error{ErrorKind::invalid, "the url is not nats://host:port or tls://host:port"};
-  auto parts = std::make_unique<Parts>();
-  parts->life = std::make_shared<NatsLife>(std::move(events));
-  parts->number = add_life(parts->life);
-  auto attempt = std::make_shared<Attempt>();
+  const auto life = std::make_shared<NatsLife>(std::move(events));
+  const auto attempt = std::make_shared<Attempt>();
   attempt->options = options;
-  attempt->life = parts->number;
+  attempt->life = add_life(life);
   const ConnectEnd end =
       connect_guarded(options.url, *endpoints, options.connect_limit, stop,
                       [attempt](const Candidate& to, Nanoseconds share) { return attempt->run(to, share); });
-  if (end != ConnectEnd::returned || !attempt->library) {
-    remove_life(parts->number);
-    return connect_error(end, attempt.get(), endpoints->front());
+  if (end == ConnectEnd::returned && attempt->library) {
+    return std::unique_ptr<NatsConnection>(new NatsConnection(std::make_unique<Parts>(life, *attempt)));
   }
-  parts->library = std::move(attempt->library);
-  parts->socket = std::move(attempt->socket);
-  parts->socket.give_up_after(kUnacknowledged);
-  natsInbox* inbox = nullptr;
-  if (natsInbox_Create(&inbox) == NATS_OK) parts->inbox = inbox;
-  natsInbox_Destroy(inbox);
-  CHECK(!parts->inbox.empty());
-  return std::unique_ptr<NatsConnection>(new NatsConnection(std::move(parts)));
+  remove_life(attempt->life);
+  return connect_error(end, *attempt, endpoints->front());
 }
 
 NatsConnection::~NatsConnection() {
@@ -430,6 +429,10 @@ Result<void> NatsConnection::flush(Nanoseconds limit) {
   if (call && call->wait_until(deadline) && *status == NATS_OK && parts_->socket.connected()) return {};
   abort();
   return unavailable("what was sent is not known to have arrived");
+}
+
+std::uint64_t NatsConnection::bytes_arrived() const {
+  return parts_->socket.bytes_acknowledged();
 }
 
 std::size_t NatsConnection::max_payload() const {

@@ -92,7 +92,7 @@ class NatsConnection {
   std::string new_inbox();
 
   // Into the library's buffer, which is sent within a millisecond or so. Text of subject, reply and headers is sent as
-  // it is: the caller has looked at it (see fits_on_wire in nats_messages.h).
+  // it is: the caller has looked at it (see nats_limits.h).
   Result<void> publish(const std::string& subject, const std::string& reply, std::span<const Header> headers,
                        ByteView payload);
   Result<NatsReply> request(const std::string& subject, std::string_view payload, Nanoseconds limit);
@@ -101,6 +101,8 @@ class NatsConnection {
 
   // Of headers and payload together, as the server last said.
   std::size_t max_payload() const;
+  // Bytes that have reached the peer's machine: while it grows a slow link is only slow.
+  std::uint64_t bytes_arrived() const;
 
  private:
   struct Parts;

@@ -148,8 +148,10 @@ ApiReply<PubAck> parse_pub_ack(std::string_view text) {
   PubAck ack;
   ack.sequence = root.count("seq");
   ack.duplicate = root.flag("duplicate");
-  if (!root.good() || ack.sequence == 0) return ApiError{};
-  return ack;
+  const bool names_stream = !root.text("stream").empty();
+  if (!root.good() || !names_stream) return ApiError{};
+  if (ack.sequence > 0) return ack;
+  return ack.duplicate ? ApiError{409, static_cast<int>(ApiCode::duplicate_in_progress), {}} : ApiError{};
 }
 
 ApiReply<StreamInfo> parse_stream_info(std::string_view text) {

@@ -1,4 +1,4 @@
-// What JetStream says and is told, as values. Pure: every parser takes any bytes, and refuses rather than guesses.
+// What JetStream says and is told, as values. Pure: a parser takes any bytes, and refuses rather than guesses.
 //
 // Replies come from a server that may be anything: no text of theirs is shown or logged, and numbers that do not fit
 // are refused.
@@ -6,12 +6,12 @@
 
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
 
+#include "forwarder/utc_time.h"
 #include "spool/clock.h"
 #include "spool/envelope.h"
 
@@ -33,14 +33,19 @@ std::optional<AckSubject> parse_ack_subject(std::string_view reply);
 // Codes of JetStream that we act on (err_code).
 enum class ApiCode : std::uint16_t {
   consumer_not_found = 10014,
+  no_resources = 10023,
   no_message = 10037,
   not_enabled_for_account = 10039,
+  no_storage = 10047,
   too_large = 10054,
   stream_not_found = 10059,
   wrong_stream = 10060,
   not_enabled = 10076,
   store_failed = 10077,
   header_too_large = 10097,
+  stream_sealed = 10109,
+  stream_offline = 10118,
+  duplicate_in_progress = 10158,
 };
 
 struct ApiError {
@@ -55,6 +60,8 @@ std::string error_name(const ApiError& error);
 template <typename T>
 using ApiReply = std::variant<T, ApiError>;
 
+// A "duplicate" without a sequence is no acknowledgement: a cluster says so of a message that it has not stored yet. It
+// comes out as duplicate_in_progress, as later servers have it.
 struct PubAck {
   std::uint64_t sequence = 0;
   bool duplicate = false;
@@ -105,9 +112,6 @@ ApiReply<ConsumerInfo> parse_consumer_info(std::string_view json);
 ApiReply<StoredMessage> parse_stored_message(std::string_view json);
 // Of a request whose success holds nothing that we read (a deletion).
 std::optional<ApiError> parse_api_error(std::string_view json);
-// 2024-05-01T12:00:00.123456789Z, to the nanosecond; years 1678 to 2261.
-std::optional<std::int64_t> parse_time(std::string_view text);
-std::string format_time(std::int64_t ns_since_1970);
 
 std::string stream_info_subject(std::string_view stream);
 std::string get_message_subject(std::string_view stream);
@@ -117,7 +121,6 @@ std::string delete_consumer_subject(std::string_view stream, std::string_view co
 std::string pull_subject(std::string_view stream, std::string_view consumer);
 std::string create_stream_subject(std::string_view stream);
 std::string delete_stream_subject(std::string_view stream);
-
 std::string create_consumer_request(std::string_view stream, const ConsumerConfig& config);
 std::string get_message_request(std::uint64_t sequence);
 // The first at or above a sequence whose subject matches a filter.
@@ -143,16 +146,5 @@ struct PullRequest {
   Nanoseconds heartbeat{0};
 };
 std::string pull_request(const PullRequest& request);
-
-// A name that may stand in an API subject: not empty, no dot, wildcard, slash, white space or control character; at
-// most 255 bytes.
-bool valid_api_name(std::string_view name);
-
-// The bytes that headers take on the wire; 0 for none.
-std::size_t header_bytes(std::span<const Header> headers);
-// The client library turns line ends into spaces and cuts at a NUL; what it would change is not sent at all.
-bool header_fits_wire(const Header& header);
-// A publish line that the server's default limit (4096 bytes) takes; a longer one costs the connection.
-bool subject_fits_wire(std::string_view subject);
 
 }  // namespace holdfast

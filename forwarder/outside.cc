@@ -25,8 +25,10 @@ Lane* Outside::hold_lane(const std::string& subject) {
 void Outside::set_aside(Lane& lane, const DueRecord& record) {
   const Mark mark{record.sequence, record.priority};
   if (lane.records == 0 || mark.sequence < lane.lowest.sequence) lane.lowest = mark;
-  if (lane.records != 0 && mark.sequence <= lane.highest.sequence) return;
-  lane.highest = mark;
+  if (lane.records == 0 || mark.sequence > lane.highest.sequence) lane.highest = mark;
+  Sequence& counted = lane.counted.at(mark.priority);
+  if (mark.sequence <= counted) return;
+  counted = mark.sequence;
   ++lane.records;
 }
 

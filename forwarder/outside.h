@@ -5,6 +5,7 @@
 // the target as a whole.
 #pragma once
 
+#include <array>
 #include <map>
 #include <optional>
 #include <string>
@@ -23,12 +24,13 @@ struct Mark {
 // A subject that the target does not take for now.
 struct Lane {
   Wait wait;
-  Mark lowest;                  // of those set aside
-  Mark highest;                 // likewise
-  std::uint64_t records = 0;    // set aside so far
-  std::optional<Mark> probe;    // in the window, to find out
-  std::uint64_t probes = 0;     // so far
-  std::uint64_t failed_in = 0;  // the flight in which it failed last
+  Mark lowest;                                  // of those set aside
+  Mark highest;                                 // likewise
+  std::uint64_t records = 0;                    // set aside so far
+  std::array<Sequence, kPriorities> counted{};  // up to here, of each priority
+  std::optional<Mark> probe;                    // in the window, to find out
+  std::uint64_t probes = 0;                     // so far
+  std::uint64_t failed_in = 0;                  // the flight in which it failed last
 };
 
 struct Apart {

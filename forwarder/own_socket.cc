@@ -2,8 +2,8 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/tcp.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -88,6 +88,13 @@ bool HeldSocket::connected() const {
   sockaddr_storage peer{};
   socklen_t size = sizeof peer;
   return fd_ >= 0 && ::getpeername(fd_, reinterpret_cast<sockaddr*>(&peer), &size) == 0;
+}
+
+std::uint64_t HeldSocket::bytes_acknowledged() const {
+  tcp_info info{};
+  socklen_t size = sizeof info;
+  const bool told = fd_ >= 0 && ::getsockopt(fd_, IPPROTO_TCP, TCP_INFO, &info, &size) == 0;
+  return told ? info.tcpi_bytes_acked : 0;
 }
 
 void HeldSocket::give_up_after(std::chrono::milliseconds unacknowledged) const {

@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 
 #include <chrono>
+#include <cstdint>
 #include <utility>
 #include <vector>
 
@@ -32,6 +33,8 @@ class HeldSocket {
   // Ends the connection: whoever reads or writes it returns at once.
   void shut_down() const;
   bool connected() const;
+  // Bytes sent and acknowledged by the peer's machine since the connection was made.
+  std::uint64_t bytes_acknowledged() const;
   // The kernel ends the connection when the peer took nothing of what was sent for so long.
   void give_up_after(std::chrono::milliseconds unacknowledged) const;
 

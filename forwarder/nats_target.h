@@ -1,0 +1,57 @@
+// A JetStream stream of another NATS server as a target (nats_wire.h has the wire contract).
+//
+// `delivered` means that JetStream has acknowledged that very record (a single server may acknowledge before its disk
+// has it: the README says so). Connects when first needed, and keeps the connection until it fails or nothing moves on
+// it for the progress limit.
+//
+// Errors of deliver and probe are `unavailable`; a refusal of the credentials begins with "credentials_refused".
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <stop_token>
+#include <string>
+
+#include "forwarder/nats_connection.h"
+#include "forwarder/target.h"
+
+namespace holdfast {
+
+struct NatsTargetOptions {
+  std::string site;  // for Holdfast-Site
+  NatsOptions nats;
+  // Neither an answer nor a byte that reached the peer's machine for so long: the connection is given up. The wait
+  // starts anew with each.
+  Nanoseconds progress_limit = std::chrono::seconds(8);
+};
+
+class NatsTarget : public Target {
+ public:
+  explicit NatsTarget(NatsTargetOptions options);
+  ~NatsTarget() override;
+
+  Result<void> deliver(std::span<const Delivery> window, const Report& report) override;
+  Result<void> probe() override;
+  // When no call is in progress, the next one returns at once.
+  void interrupt() override;
+
+ private:
+  struct Link;   // a connection, and what it brings
+  struct Round;  // one deliver
+  Result<void> connect();
+  Result<void> publish(Round& round, std::span<const Delivery> window);
+  Result<void> drain(Round& round);
+  Result<void> collect(Round& round);
+  Result<void> give_up(Round& round);
+  bool take_interruption();
+
+  const NatsTargetOptions options_;
+  std::shared_ptr<Link> link_;  // replaced by the calling thread only, under the mutex; read by interrupt
+
+  std::mutex mutex_;
+  bool interrupted_ = false;
+  bool publishing_ = false;
+  std::stop_source stop_;  // of a connect in progress
+};
+
+}  // namespace holdfast

@@ -1,0 +1,132 @@
+#include "forwarder/nats_wire.h"
+
+#include <array>
+
+#include "forwarder/nats_limits.h"
+#include "forwarder/nats_messages.h"
+#include "forwarder/utc_time.h"
+#include "spool/ascii.h"
+
+namespace holdfast {
+namespace {
+
+constexpr std::string_view kIdHeader = "Nats-Msg-Id";
+constexpr std::string_view kServerPrefix = "Nats-";
+constexpr std::string_view kOurPrefix = "Holdfast-";
+
+constexpr std::array<std::string_view, 6> kInstructions = {
+    kIdHeader,
+    "Nats-Expected-Stream",
+    "Nats-Expected-Last-Sequence",
+    "Nats-Expected-Last-Subject-Sequence",
+    "Nats-Expected-Last-Msg-Id",
+    "Nats-Rollup",
+};
+
+bool is_instruction(std::string_view name) {
+  for (const std::string_view instruction : kInstructions) {
+    if (equal_ignoring_case(name, instruction)) return true;
+  }
+  return false;
+}
+
+Outcome hold(const char* state) {
+  Outcome outcome;
+  outcome.kind = OutcomeKind::hold_lane;
+  outcome.state = state;
+  return outcome;
+}
+
+Outcome retry(const char* state) {
+  Outcome outcome;
+  outcome.kind = OutcomeKind::retry;
+  outcome.state = state;
+  return outcome;
+}
+
+Outcome rejected(Reason reason, std::string words = {}) {
+  Outcome outcome;
+  outcome.kind = OutcomeKind::rejected;
+  outcome.reason = reason;
+  outcome.words = std::move(words);
+  return outcome;
+}
+
+// By what could make it succeed later; an error that is not known is not a verdict on the record.
+Outcome outcome_of_error(ApiError error) {
+  switch (static_cast<ApiCode>(error.err_code)) {
+    case ApiCode::too_large:
+    case ApiCode::header_too_large:
+      return rejected(Reason::oversize, std::move(error.words));
+    case ApiCode::store_failed:
+      return hold("stream_full");
+    case ApiCode::no_resources:
+    case ApiCode::no_storage:
+      return hold("no_resources");
+    case ApiCode::wrong_stream:
+      return hold("wrong_stream");
+    case ApiCode::stream_sealed:
+      return hold("stream_sealed");
+    case ApiCode::stream_not_found:
+    case ApiCode::stream_offline:
+    case ApiCode::not_enabled:
+    case ApiCode::not_enabled_for_account:
+      return hold("no_stream");
+    case ApiCode::duplicate_in_progress:
+      return retry("in_progress");
+    default:
+      return retry("unknown_error");
+  }
+}
+
+}  // namespace
+
+std::vector<Header> wire_headers(const Delivery& delivery, const std::string& site) {
+  const DueRecord& record = *delivery.record;
+  const Envelope& envelope = record.envelope;
+  std::vector<Header> headers;
+  headers.reserve(envelope.headers.size() + 8);
+  headers.push_back({std::string(kIdHeader), delivery.wire_key});
+  headers.push_back({"Holdfast-Site", site});
+  if (!envelope.origin.stream.empty()) {
+    headers.push_back({"Holdfast-Stream", envelope.origin.stream});
+    headers.push_back({"Holdfast-Sequence", std::to_string(envelope.origin.sequence)});
+  }
+  headers.push_back({"Holdfast-Spool-Sequence", std::to_string(record.sequence)});
+  headers.push_back({"Holdfast-Accepted-At", format_time(record.accepted_wall_ns)});
+  headers.push_back({"Holdfast-Clock", record.clock_trusted ? "trusted" : "untrusted"});
+  for (const Header& header : envelope.headers) {
+    if (!is_instruction(header.name)) {
+      headers.push_back(header);
+    } else if (header.value != delivery.wire_key || !equal_ignoring_case(header.name, kIdHeader)) {
+      headers.push_back({std::string(kOurPrefix).append(header.name, kServerPrefix.size()), header.value});
+    }
+  }
+  return headers;
+}
+
+std::optional<Outcome> refuse_unsent(const Envelope& envelope, const std::vector<Header>& headers,
+                                     std::size_t max_payload) {
+  if (!subject_fits_wire(envelope.subject)) return rejected(Reason::unencodable);
+  for (const Header& header : headers) {
+    if (!header_fits_wire(header)) return rejected(Reason::unencodable);
+  }
+  if (header_bytes(headers) + envelope.payload.size() > max_payload) return rejected(Reason::oversize);
+  return std::nullopt;
+}
+
+std::optional<Outcome> outcome_of_answer(int status, std::string_view document) {
+  constexpr int kNoResponders = 503;
+  if (status == kNoResponders) return hold("no_stream");
+  if (status != 0) return retry("unknown_error");
+  auto answer = parse_pub_ack(document);
+  if (auto* error = std::get_if<ApiError>(&answer)) {
+    if (error->code == 0) return std::nullopt;
+    return outcome_of_error(std::move(*error));
+  }
+  Outcome outcome;
+  outcome.kind = std::get<PubAck>(answer).duplicate ? OutcomeKind::duplicate : OutcomeKind::delivered;
+  return outcome;
+}
+
+}  // namespace holdfast
