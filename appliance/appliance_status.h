@@ -42,6 +42,7 @@ struct ApplianceStatus {
 // What somebody should look at.
 struct Attention {
   const char* code = "";  // for a machine: "target_on_hold"
+  std::string about;      // which source or target; empty: the appliance
   std::string text;       // for a human, one sentence
   bool on_hold = false;   // something waits until somebody, or a server, does something
 };

@@ -24,36 +24,39 @@ void look_at_source(const SourceView& source, std::vector<Attention>& out) {
   const SourceStatus& status = source.status;
   const std::string why = status.why.empty() ? "" : ": " + status.why;
   if (source.hung)
-    out.push_back({"source_hung", fmt::format("source {} hangs in its client library", status.name), true});
+    out.push_back(
+        {"source_hung", status.name, fmt::format("source {} hangs in its client library", status.name), true});
   if (status.state == SourceState::held)
-    out.push_back({"source_on_hold", fmt::format("source {} is on hold{}", status.name, why), true});
+    out.push_back({"source_on_hold", status.name, fmt::format("source {} is on hold{}", status.name, why), true});
   if (status.state == SourceState::no_stream)
-    out.push_back({"source_no_stream", fmt::format("source {} has no stream{}", status.name, why), false});
+    out.push_back({"source_no_stream", status.name, fmt::format("source {} has no stream{}", status.name, why), false});
   if (status.state == SourceState::connecting)
-    out.push_back({"source_not_connected", fmt::format("source {} is not connected{}", status.name, why), false});
+    out.push_back(
+        {"source_not_connected", status.name, fmt::format("source {} is not connected{}", status.name, why), false});
 }
 
 void look_at_target(const TargetView& target, Nanoseconds now, std::vector<Attention>& out) {
   const ForwarderStatus& status = target.status;
   const std::string since = duration_text(now - status.since);
   if (target.hung)
-    out.push_back(
-        {"target_hung", fmt::format("target {} hangs in its client library; it is left alone", status.target), true});
+    out.push_back({"target_hung", status.target,
+                   fmt::format("target {} hangs in its client library; it is left alone", status.target), true});
   if (status.state == ForwarderState::held_by_operator)
-    out.push_back({"target_held", fmt::format("target {} is held by an operator for {}", status.target, since), true});
+    out.push_back({"target_held", status.target,
+                   fmt::format("target {} is held by an operator for {}", status.target, since), true});
   if (status.state == ForwarderState::holding)
-    out.push_back({"target_on_hold",
+    out.push_back({"target_on_hold", status.target,
                    fmt::format("target {} takes nothing for {}{}{}", status.target, since, because(status.window.code),
                                next_try(status, now)),
                    true});
   if (status.window.lanes_held > 0)
     out.push_back(
-        {"lane_on_hold",
+        {"lane_on_hold", status.target,
          fmt::format("target {} refuses {} of its subjects{}, {} set aside", status.target, status.window.lanes_held,
                      because(status.window.code), records_text(status.window.lane_records)),
          true});
   if (status.window.fates.duplicates_unexpected > 0)
-    out.push_back({"duplicate_unexpected",
+    out.push_back({"duplicate_unexpected", status.target,
                    fmt::format("target {} called {} a duplicate that was never sent before", status.target,
                                records_text(status.window.fates.duplicates_unexpected)),
                    false});
@@ -61,25 +64,26 @@ void look_at_target(const TargetView& target, Nanoseconds now, std::vector<Atten
 
 void look_at_disk(const SpoolStatus& spool, std::vector<Attention>& out) {
   if (spool.pressure.paused())
-    out.push_back({"intake_paused", fmt::format("nothing is taken in: {}", pressure_text(spool.pressure.kind)), true});
+    out.push_back(
+        {"intake_paused", "", fmt::format("nothing is taken in: {}", pressure_text(spool.pressure.kind)), true});
   if (spool.slow_disk)
-    out.push_back({"slow_disk",
+    out.push_back({"slow_disk", "",
                    fmt::format("the disk is slow: a sync took {:.1f} s",
                                std::chrono::duration<double>(spool.slowest_sync).count()),
                    false});
   if (spool.unsafe_file_system)
-    out.push_back({"unsafe_file_system", "the spool is on a file system whose syncs cannot be believed", false});
+    out.push_back({"unsafe_file_system", "", "the spool is on a file system whose syncs cannot be believed", false});
 }
 
 void look_at_records(const SpoolStatus& spool, std::vector<Attention>& out) {
   if (spool.totals.lost > 0)
     out.push_back(
-        {"lost",
+        {"lost", "",
          fmt::format("{} that had been acknowledged cannot be found or read any more", records_text(spool.totals.lost)),
          false});
   for (const TargetStatus& target : spool.targets) {
     if (target.active || target.waiting_records == 0) continue;
-    out.push_back({"target_gone",
+    out.push_back({"target_gone", target.name,
                    fmt::format("{} for target {}, which the configuration does not have",
                                target.waiting_records == 1 ? "1 record waits"
                                                            : count_text(target.waiting_records) + " records wait",
@@ -87,9 +91,9 @@ void look_at_records(const SpoolStatus& spool, std::vector<Attention>& out) {
                    true});
   }
   if (spool.quarantined > 0)
-    out.push_back({"quarantine", fmt::format("{} in quarantine", records_text(spool.quarantined)), false});
+    out.push_back({"quarantine", "", fmt::format("{} in quarantine", records_text(spool.quarantined)), false});
   if (spool.site_changed)
-    out.push_back({"site_changed",
+    out.push_back({"site_changed", "",
                    "the configuration names another site than the spool was begun with; keys keep the old one", false});
 }
 

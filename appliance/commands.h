@@ -37,6 +37,9 @@ inline constexpr std::size_t kMaxPage = 1000;  // records in one answer; the cal
 // Nothing: there is no such command ("spool list").
 std::optional<Right> right_of(std::string_view command);
 
+// Whether a user may; `own` is the service's.
+bool may(Right right, unsigned uid, unsigned own);
+
 Result<Json> run_command(const Premises& premises, std::string_view command, const Json& arguments);
 
 // "target=hub", "id=1f2e", "subject=a.>", "sequence=17", "all". Several narrow it down.

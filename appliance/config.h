@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "forwarder/file_content.h"
 #include "spool/identity.h"
 #include "spool/priority.h"
 #include "spool/spool.h"
@@ -55,7 +56,6 @@ struct SourceConfig {
 };
 
 enum class TargetType : std::uint8_t { nats, file };
-enum class FileFormat : std::uint8_t { envelope, payload };  // one JSON document a record, or its bare payload
 
 struct TargetConfig {
   std::string name;
@@ -66,7 +66,7 @@ struct TargetConfig {
   std::size_t window_bytes = 16u << 20;
   NatsAddress address;    // nats
   std::string directory;  // file; absolute
-  FileFormat format = FileFormat::envelope;
+  FileFormat format = FileFormat::json;
   int line = 0;
 };
 

@@ -293,8 +293,7 @@ TargetConfig read_target(TableReader& in) {
   in.choice<Drain>("order", target.order, {{"fifo", Drain::fifo}, {"priority", Drain::priority}});
   if (target.type == TargetType::file) {
     in.required_text("directory", target.directory, path_rule);
-    in.choice<FileFormat>("format", target.format,
-                          {{"envelope", FileFormat::envelope}, {"payload", FileFormat::payload}});
+    in.choice<FileFormat>("format", target.format, {{"json", FileFormat::json}, {"raw", FileFormat::raw}});
   } else {
     read_address(in, target.address);
   }

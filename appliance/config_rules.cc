@@ -4,6 +4,7 @@
 #include <set>
 #include <string>
 
+#include "appliance/consumer_fit.h"
 #include "appliance/quantity.h"
 #include "forwarder/nats_url.h"
 #include "spool/subject.h"
@@ -158,9 +159,10 @@ const char* name_rule(std::string_view value) {
 }
 
 const char* site_rule(std::string_view value) {
-  const bool right =
-      !value.empty() && value.size() <= kMaxName && std::all_of(value.begin(), value.end(), is_printable);
-  return right ? nullptr : "must be 1 to 64 printable ASCII characters without a space, like \"truck-07\"";
+  const bool right = !value.empty() && value.size() <= kMaxName &&
+                     std::all_of(value.begin(), value.end(), is_printable) &&
+                     value.find('/') == std::string_view::npos;  // it is in names of files
+  return right ? nullptr : "must be 1 to 64 printable ASCII characters without a space or '/', like \"truck-07\"";
 }
 
 const char* path_rule(std::string_view value) {
@@ -196,22 +198,6 @@ const char* credential_rule(std::string_view value) {
   return name_rule(value) == nullptr && value != "." && value != ".."
              ? nullptr
              : "must be the name of a systemd credential, like \"spool.key\", not a path";
-}
-
-bool pattern_covers(std::string_view outer, std::string_view inner) {
-  for (;;) {
-    const std::size_t outer_dot = outer.find('.');
-    const std::size_t inner_dot = inner.find('.');
-    const std::string_view wide = outer.substr(0, outer_dot);
-    const std::string_view narrow = inner.substr(0, inner_dot);
-    if (wide == ">") return true;
-    if (narrow == ">" || (wide != "*" && wide != narrow)) return false;
-    const bool outer_ends = outer_dot == std::string_view::npos;
-    const bool inner_ends = inner_dot == std::string_view::npos;
-    if (outer_ends || inner_ends) return outer_ends && inner_ends;
-    outer.remove_prefix(outer_dot + 1);
-    inner.remove_prefix(inner_dot + 1);
-  }
 }
 
 void check_rules(const Config& config, Findings& findings) {

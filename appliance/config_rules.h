@@ -20,9 +20,6 @@ const char* nats_url_rule(std::string_view value);
 const char* pattern_rule(std::string_view value);
 const char* credential_rule(std::string_view value);
 
-// Every subject that `inner` matches is matched by `outer`. Both are valid patterns.
-bool pattern_covers(std::string_view outer, std::string_view inner);
-
 // Rules between values. Names and routes are errors; what would surprise is a warning: routes that nothing reaches,
 // subjects that no route takes.
 void check_rules(const Config& config, Findings& findings);

@@ -38,7 +38,9 @@ struct OwnWords {
 
 class LogField {
  public:
-  LogField(Fixed name, std::unsigned_integral auto value) : name_(name.text), value_(std::uint64_t{value}) {}
+  template <std::unsigned_integral Number>
+  requires(!std::same_as<Number, bool>) LogField(Fixed name, Number value)
+      : name_(name.text), value_(std::uint64_t{value}) {}
   LogField(Fixed name, std::signed_integral auto value) : name_(name.text), value_(std::int64_t{value}) {}
   LogField(Fixed name, std::same_as<bool> auto value) : name_(name.text), value_(std::string(value ? "yes" : "no")) {}
   LogField(Fixed name, Fixed value) : name_(name.text), value_(std::string(value.text)) {}

@@ -31,6 +31,7 @@ Json attention_fields(const std::vector<Attention>& all) {
   for (const Attention& one : all) {
     Json json;
     json.set("code", one.code);
+    json.set("about", one.about);
     json.set("text", one.text);
     json.set("on_hold", one.on_hold);
     list.add(std::move(json));
@@ -65,7 +66,7 @@ void add_forwarder(Json& json, const TargetView& view, Nanoseconds now) {
   json.set("hung", view.hung);
   json.set("per_second", rate(view.per_second));
   if (status.next_attempt) json.set("next_attempt_s", std::max(0.0, seconds(*status.next_attempt - now)));
-  if (status.last_accepted) json.set("last_delivery_s", seconds(now - *status.last_accepted));
+  if (status.last_settled) json.set("last_delivery_s", seconds(now - *status.last_settled));
   json.set("failed_tries", std::uint64_t{status.window.failed_flights});
   json.set("in_window", std::uint64_t{status.window.records});
   json.set("lanes_on_hold", std::uint64_t{status.window.lanes_held});

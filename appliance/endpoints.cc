@@ -1,0 +1,53 @@
+#include "appliance/endpoints.h"
+
+#include "appliance/nats_source.h"
+#include "forwarder/file_target.h"
+#include "forwarder/nats_target.h"
+
+namespace holdfast {
+namespace {
+
+NatsOptions nats_options(const NatsAddress& address, const std::string& name) {
+  NatsOptions options;
+  options.url = address.url;
+  options.creds_file = address.creds_file;
+  options.nkey_file = address.nkey_file;
+  options.tls_ca = address.tls_ca;
+  options.tls_cert = address.tls_cert;
+  options.tls_key = address.tls_key;
+  options.client_name = "holdfast-" + name;
+  return options;
+}
+
+}  // namespace
+
+std::unique_ptr<Source> make_source(const SourceConfig& config, Spool& spool) {
+  NatsSourceOptions options;
+  options.name = config.name;
+  options.nats = nats_options(config.address, config.name);
+  options.stream = config.stream;
+  options.consumer = config.consumer;
+  options.subjects = config.subjects;
+  options.batch = config.batch;
+  options.ack_wait = config.ack_wait;
+  return std::make_unique<NatsSource>(std::move(options),
+                                      [&spool](const std::string& stream, std::uint64_t at_or_below) {
+                                        return spool.last_position(stream, at_or_below);
+                                      });
+}
+
+std::unique_ptr<Target> make_target(const TargetConfig& config, const std::string& site) {
+  if (config.type == TargetType::file) {
+    FileTargetOptions options;
+    options.format = config.format;
+    options.writer = site + '-' + config.name;
+    return std::make_unique<FileTarget>([directory = config.directory] { return open_posix_file_system(directory); },
+                                        std::move(options));
+  }
+  NatsTargetOptions options;
+  options.site = site;
+  options.nats = nats_options(config.address, config.name);
+  return std::make_unique<NatsTarget>(std::move(options));
+}
+
+}  // namespace holdfast

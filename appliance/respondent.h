@@ -1,0 +1,40 @@
+// Whoever answers an operator's command: the running appliance through its control socket, or, where none runs, the
+// spool itself, opened under its lock.
+//
+// As root, this process becomes the owner of the spool before it opens it, so that no file of root's is left behind;
+// the key is read before that.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "appliance/appliance_status.h"
+#include "appliance/config.h"
+#include "appliance/control_client.h"
+#include "appliance/custody.h"
+#include "appliance/json.h"
+
+namespace holdfast {
+
+class Respondent {
+ public:
+  // `not_found`: there is no spool yet. `unavailable`: an appliance has the spool and does not answer. `key_file`
+  // overrides the configuration's key, for who is not given the credential. `config` outlives it.
+  static Result<std::unique_ptr<Respondent>> find(const Config& config, const std::string& key_file);
+  ~Respondent();
+
+  Result<Json> ask(const std::string& command, const Json& arguments);
+  bool is_running() const { return client_ != nullptr; }
+
+ private:
+  explicit Respondent(const Config& config) : config_(config) {}
+  Result<void> open_spool(const std::string& key_file);
+  ApplianceStatus idle_status() const;
+
+  const Config& config_;
+  std::unique_ptr<ControlClient> client_;  // one of these two
+  std::optional<Custody> custody_;
+};
+
+}  // namespace holdfast

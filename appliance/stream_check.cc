@@ -1,0 +1,111 @@
+#include "appliance/stream_check.h"
+
+#include <algorithm>
+
+namespace holdfast {
+namespace {
+
+// Committed messages looked for, newest first, before it is taken that none is left to compare with (limits removed
+// them).
+constexpr int kMostStored = 32;
+// Positions passed over because they are in hand: more than can be.
+constexpr int kMostPositions = 20'000;
+
+enum class Agreement : std::uint8_t { same, other, unknown };
+
+class Check {
+ public:
+  Check(const StreamInfo& stream, const ConsumerInfo& consumer, const StreamQuestions& ask)
+      : stream_(stream), consumer_(consumer), ask_(ask) {}
+
+  // Does the newest committed message that can be found at or below what was handed out still stand there?
+  Result<Agreement> newest() {
+    std::uint64_t below = consumer_.delivered_sequence;
+    int asked = 0;
+    for (int i = 0; i < kMostPositions && asked < kMostStored; ++i) {
+      const auto committed = ask_.committed(below);
+      if (!committed.ok()) return committed.error();
+      if (!*committed || (*committed)->sequence == 0) return Agreement::unknown;
+      const StreamPosition position = **committed;
+      below = position.sequence - 1;
+      if (ask_.in_hand(position.sequence)) continue;
+      ++asked;
+      const auto agreement = compare(position);
+      if (!agreement.ok() || *agreement != Agreement::unknown) return agreement;
+    }
+    return Agreement::unknown;
+  }
+
+  // A work queue has no message that was acknowledged.
+  Result<bool> has_acknowledged() {
+    if (!stream_.work_queue) return false;
+    std::vector<std::string> filters = consumer_.config.filters;
+    if (filters.empty()) filters.emplace_back(">");
+    for (const std::string& filter : filters) {
+      const auto first = ask_.first(filter);
+      if (!first.ok()) return first.error();
+      if (*first && (*first)->sequence <= consumer_.floor_sequence) return true;
+    }
+    return false;
+  }
+
+  // Below the lowest committed position that does not agree. Halving works because agreement is that of a prefix.
+  Result<std::uint64_t> resume_at() {
+    if (stream_.work_queue) return std::uint64_t{0};  // its consumers begin at the beginning, by its rules
+    std::uint64_t good = 0;                           // all committed positions up to here agree, or there are none
+    std::uint64_t bad = std::min(consumer_.delivered_sequence, stream_.last_sequence) + 1;
+    while (bad - good > 1) {
+      const std::uint64_t middle = good + (bad - good) / 2;
+      const auto committed = ask_.committed(middle);
+      if (!committed.ok()) return committed.error();
+      Agreement agreement = Agreement::same;
+      if (*committed && (*committed)->sequence > good) {
+        const auto compared = compare(**committed);
+        if (!compared.ok()) return compared.error();
+        agreement = *compared;
+      }
+      (agreement == Agreement::same ? good : bad) = middle;
+    }
+    // What was handed out and not acknowledged must come again too.
+    const std::uint64_t resume = std::min(good, consumer_.floor_sequence) + 1;
+    return resume <= std::max<std::uint64_t>(stream_.first_sequence, 1) ? 0 : resume;
+  }
+
+ private:
+  Result<Agreement> compare(const StreamPosition& position) {
+    if (position.sequence > stream_.last_sequence) return Agreement::other;
+    const auto stored = ask_.stored(position.sequence);
+    if (!stored.ok()) return stored.error();
+    if (!*stored) return Agreement::unknown;
+    return (*stored)->timestamp_ns == position.timestamp_ns ? Agreement::same : Agreement::other;
+  }
+
+  const StreamInfo& stream_;
+  const ConsumerInfo& consumer_;
+  const StreamQuestions& ask_;
+};
+
+}  // namespace
+
+Result<StreamVerdict> check_stream(const StreamInfo& stream, const ConsumerInfo& consumer, const StreamSeen& seen,
+                                   const StreamQuestions& questions) {
+  if (!seen.created.empty() && seen.created != stream.created) return StreamVerdict{true, 0};
+  Check check(stream, consumer, questions);
+  bool back = stream.last_sequence < seen.last_sequence || consumer.delivered_sequence > stream.last_sequence;
+  if (!back) {
+    const auto newest = check.newest();
+    if (!newest.ok()) return newest.error();
+    back = *newest == Agreement::other;
+  }
+  if (!back) {
+    const auto acknowledged = check.has_acknowledged();
+    if (!acknowledged.ok()) return acknowledged.error();
+    back = *acknowledged;
+  }
+  if (!back) return StreamVerdict{};
+  const auto resume = check.resume_at();
+  if (!resume.ok()) return resume.error();
+  return StreamVerdict{true, *resume};
+}
+
+}  // namespace holdfast

@@ -1,0 +1,86 @@
+#include "appliance/surroundings.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+#include "appliance/key_file.h"
+#include "appliance/quantity.h"
+#include "spool/file_system.h"
+#include "spool/path.h"
+
+namespace holdfast {
+namespace {
+
+void check_key(const Config& config, Findings& findings) {
+  const bool elsewhere = !config.key.credential.empty() && std::getenv("CREDENTIALS_DIRECTORY") == nullptr;
+  if (elsewhere) return;  // only the service is given it
+  const std::string spool = spool_directory(config);
+  struct stat facts {};
+  const uid_t owner = ::stat(spool.c_str(), &facts) == 0 ? facts.st_uid : ::geteuid();
+  const auto key = read_key(config.key, owner);
+  if (key.ok()) return;
+  const char* name = config.key.file.empty() ? "spool.credential" : "spool.key_file";
+  const bool hidden = ::access(config.key.file.c_str(), R_OK) != 0;
+  if (hidden || key.error().kind == ErrorKind::not_found)
+    return findings.warning(config.spool_line, name, key.error().text);
+  findings.error(config.spool_line, name, key.error().text);
+}
+
+void check_file(const std::string& path, const std::string& key, int line, Findings& findings) {
+  if (path.empty() || ::access(path.c_str(), R_OK) == 0) return;
+  findings.warning(line, key, path + " cannot be read: " + std::strerror(errno));
+}
+
+void check_address(const NatsAddress& address, const std::string& owner, int line, Findings& findings) {
+  check_file(address.creds_file, owner + ".creds_file", line, findings);
+  check_file(address.nkey_file, owner + ".nkey_file", line, findings);
+  check_file(address.tls_ca, owner + ".tls_ca", line, findings);
+  check_file(address.tls_cert, owner + ".tls_cert", line, findings);
+  check_file(address.tls_key, owner + ".tls_key", line, findings);
+}
+
+// The directory, or the nearest above it that is there.
+std::string nearest(std::string path) {
+  struct stat facts {};
+  while (path.size() > 1 && ::stat(path.c_str(), &facts) != 0) path = parent_path(path);
+  return path.empty() ? "/" : path;
+}
+
+void check_room(const Config& config, Findings& findings) {
+  const auto files = open_posix_file_system(nearest(spool_directory(config)));
+  if (!files) return;
+  const auto space = (*files)->space();
+  if (!space) return;
+  const SpoolLimits& limits = config.spool.limits;
+  const int line = config.spool_line;
+  if (!space->safe && !config.spool.allow_unsafe_fs)
+    findings.warning(line, "appliance.state_dir",
+                     "is on " + space->type +
+                         ", whose syncs cannot be believed; `run` will refuse it without allow_unsafe_fs = true");
+  if (limits.max_bytes + limits.min_free_bytes > space->total_bytes)
+    findings.warning(line, "spool.max_bytes",
+                     "with min_free_bytes is more than the file system has, " + bytes_text(space->total_bytes) +
+                         "; the disk will be full first");
+  if (space->total_inodes != 0 && limits.max_records > space->total_inodes)
+    findings.warning(line, "spool.max_records",
+                     "is more than the file system has inodes, " + count_text(space->total_inodes) +
+                         "; each waiting record takes one");
+}
+
+}  // namespace
+
+void check_surroundings(const Config& config, Findings& findings) {
+  check_key(config, findings);
+  check_room(config, findings);
+  for (const SourceConfig& source : config.sources) check_address(source.address, "source", source.line, findings);
+  for (const TargetConfig& target : config.targets) {
+    check_address(target.address, "target", target.line, findings);
+    if (target.type == TargetType::file) check_file(target.directory, "target.directory", target.line, findings);
+  }
+}
+
+}  // namespace holdfast

@@ -1,0 +1,28 @@
+// What each command of the command line does, once its words are read. Data goes to standard output, talk to standard
+// error; each returns the exit code (README, "Exit codes").
+#pragma once
+
+#include <string>
+
+#include "appliance/json.h"
+
+namespace holdfast {
+
+inline constexpr int kExitGood = 0;
+inline constexpr int kExitFailed = 1;
+inline constexpr int kExitUsage = 2;       // or configuration
+inline constexpr int kExitTemporary = 75;  // sysexits.h, EX_TEMPFAIL
+
+struct CommonOptions {
+  std::string config = "/etc/holdfast/holdfast.toml";
+  std::string key_file;  // instead of the configuration's, where no appliance runs
+  bool json = false;
+};
+
+int keygen(const std::string& path, bool json);
+int check(const CommonOptions& options);
+int run(const CommonOptions& options);
+// A command of commands.h.
+int operate(const CommonOptions& options, const std::string& command, Json arguments);
+
+}  // namespace holdfast
