@@ -5,6 +5,7 @@
 
 #include "appliance/config_file.h"
 #include "appliance/config_rules.h"
+#include "appliance/consumer_fit.h"
 
 namespace holdfast {
 namespace {
@@ -126,7 +127,7 @@ TEST(Config, EveryKeyThatIsWritten_IsUsed) {
   text = replaced(text, "url = \"nats://hub.example:4222\"",
                   "url = \"tls://[2001:db8::1]:4222\"\nnkey_file = \"/n\"\nwindow = 10\nwindow_bytes = \"1MiB\"\norder "
                   "= \"priority\"");
-  text = replaced(text, "directory = \"/media/shelf\"", "directory = \"/media/shelf\"\nformat = \"payload\"");
+  text = replaced(text, "directory = \"/media/shelf\"", "directory = \"/media/shelf\"\nformat = \"raw\"");
   text = replaced(text, "priority = \"normal\"", "priority = \"flash\"");
   text = replaced(text, "socket = \"/run/holdfast/control.sock\"", "socket = \"/tmp/c.sock\"");
   const LoadedConfig loaded = parse_config(text);
@@ -161,7 +162,7 @@ TEST(Config, EveryKeyThatIsWritten_IsUsed) {
   EXPECT_EQ(config.targets[0].window, 10u);
   EXPECT_EQ(config.targets[0].window_bytes, 1u << 20);
   EXPECT_EQ(config.targets[0].order, Drain::priority);
-  EXPECT_EQ(config.targets[1].format, FileFormat::payload);
+  EXPECT_EQ(config.targets[1].format, FileFormat::raw);
   EXPECT_EQ(config.routes[0].priority, 0);
   EXPECT_EQ(config.control.socket, "/tmp/c.sock");
 }
@@ -189,9 +190,11 @@ const BadFile kBadFiles[] = {
      "window, window_bytes\n"},
     {"NoSite", kSiteLine, "", "h.toml:1: appliance.site: is missing; it has no default\n"},
     {"EmptySite", kSiteLine, "site = \"\"",
-     "h.toml:2: appliance.site: must be 1 to 64 printable ASCII characters without a space, like \"truck-07\"\n"},
+     "h.toml:2: appliance.site: must be 1 to 64 printable ASCII characters without a space or '/', like "
+     "\"truck-07\"\n"},
     {"SiteWithSpace", kSiteLine, "site = \"truck 7\"",
-     "h.toml:2: appliance.site: must be 1 to 64 printable ASCII characters without a space, like \"truck-07\"\n"},
+     "h.toml:2: appliance.site: must be 1 to 64 printable ASCII characters without a space or '/', like "
+     "\"truck-07\"\n"},
     {"SiteIsNumber", kSiteLine, "site = 7", "h.toml:2: appliance.site: is an integer; must be a string\n"},
     {"RelativeStateDir", kSiteLine, "site = \"a\"\nstate_dir = \"var\"",
      "h.toml:3: appliance.state_dir: must be an absolute path\n"},
@@ -312,7 +315,7 @@ const BadFile kBadFiles[] = {
     {"RelativeDirectory", "directory = \"/media/shelf\"", "directory = \"shelf\"",
      "h.toml:24: target.directory: must be an absolute path\n"},
     {"Format", "directory = \"/media/shelf\"", "directory = \"/media/shelf\"\nformat = \"xml\"",
-     "h.toml:25: target.format: \"xml\" is not known; must be one of \"envelope\", \"payload\"\n"},
+     "h.toml:25: target.format: \"xml\" is not known; must be one of \"json\", \"raw\"\n"},
     {"Window", "url = \"nats://hub.example:4222\"", "url = \"nats://hub.example:4222\"\nwindow = 0",
      "h.toml:20: target.window: must be from 1 to 65,536\n"},
     {"WindowBytes", "url = \"nats://hub.example:4222\"", "url = \"nats://hub.example:4222\"\nwindow_bytes = \"1B\"",
@@ -369,11 +372,12 @@ TEST(Config, AllErrors_AreFoundInOneReading) {
   text = replaced(text, "stream = \"TELEMETRY\"", "stream = 1");
   text = replaced(text, "required = false", "required = \"no\"");
   text = replaced(text, "priority = \"normal\"", "prority = \"normal\"");
-  EXPECT_EQ(all_errors(parse_config(text)),
-            "h.toml:2: appliance.site: must be 1 to 64 printable ASCII characters without a space, like \"truck-07\"\n"
-            "h.toml:11: source.stream: is an integer; must be a string\n"
-            "h.toml:25: target.required: is a string; must be true or false\n"
-            "h.toml:30: route.prority: is not a key of [route]; known are priority, subjects, targets\n");
+  EXPECT_EQ(
+      all_errors(parse_config(text)),
+      "h.toml:2: appliance.site: must be 1 to 64 printable ASCII characters without a space or '/', like \"truck-07\"\n"
+      "h.toml:11: source.stream: is an integer; must be a string\n"
+      "h.toml:25: target.required: is a string; must be true or false\n"
+      "h.toml:30: route.prority: is not a key of [route]; known are priority, subjects, targets\n");
 }
 
 TEST(Config, AnEmptyFile_NamesEverythingThatIsMissing) {

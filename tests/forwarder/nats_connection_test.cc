@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "crypto/nkey.h"
-#include "forwarder/nats_messages.h"
+#include "forwarder/nats_limits.h"
 #include "tests/support/certificates.h"
 #include "tests/support/jetstream_client.h"
 #include "tests/support/nats_server.h"
@@ -185,7 +185,7 @@ TEST_P(SilentPeer, Connect_EndsAtItsLimit) {
       ASSERT_FALSE(connection.ok());
       EXPECT_EQ(connection.error().kind, ErrorKind::unavailable);
     });
-    EXPECT_LT(took, milliseconds(700) + seconds(1));
+    EXPECT_LT(took, milliseconds(700) + seconds(3));  // on a busy machine
   }
   EXPECT_EQ(peer.accepted(), 2);
 }
@@ -261,7 +261,7 @@ TEST(NatsConnection, ServerFrozenInUse_NoCallOutlastsItsLimit) {
       if (!(*connection)->publish("a", "", {}, block).ok()) break;
     }
   });
-  EXPECT_LT(publishing, seconds(12));
+  EXPECT_LT(publishing, seconds(15));
   EXPECT_LT(time_of([&] { EXPECT_FALSE((*connection)->flush(milliseconds(300)).ok()); }), seconds(5));
   EXPECT_LT(time_of([&] { connection = Error{ErrorKind::unavailable, ""}; }), seconds(6));
   server.thaw();
@@ -277,17 +277,14 @@ TEST(NatsConnection, Abort_EndsAPublishThatWaits) {
     const Bytes block(512 * 1024);
     while ((*connection)->publish("a", "", {}, block).ok()) ++published;
   });
-  int before = -1;
-  ASSERT_TRUE(eventually([&] {
-    const int now = published;
-    std::this_thread::sleep_for(milliseconds(200));  // it stands still: it waits
-    return published == now && std::exchange(before, now) == now;
-  }));
+  // It stands still: it waits.
+  ASSERT_TRUE(
+      eventually([&] { return stays([&, now = published.load()] { return published == now; }, milliseconds(400)); }));
   EXPECT_LT(time_of([&] {
               (*connection)->abort();
               publisher.join();
             }),
-            seconds(3));
+            seconds(5));
   server.thaw();
 }
 

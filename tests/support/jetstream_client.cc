@@ -4,7 +4,6 @@
 
 #include <atomic>
 #include <mutex>
-#include <thread>
 
 #include "spool/check.h"
 
@@ -12,7 +11,6 @@ namespace holdfast {
 namespace {
 
 constexpr auto kLimit = std::chrono::seconds(10);
-constexpr auto kPause = std::chrono::milliseconds(5);
 constexpr std::uint64_t kWindow = 4000;  // publishes that are not acknowledged yet
 
 std::unique_ptr<NatsConnection> connect(const NatsOptions& options) {
@@ -39,15 +37,6 @@ void check_done(const NatsReply& reply) {
 }
 
 }  // namespace
-
-bool eventually(const std::function<bool()>& condition, Nanoseconds limit) {
-  const auto deadline = std::chrono::steady_clock::now() + limit;
-  while (!condition()) {
-    if (std::chrono::steady_clock::now() > deadline) return false;
-    std::this_thread::sleep_for(kPause);
-  }
-  return true;
-}
 
 std::string SeenMessage::header(const std::string& name) const {
   for (const Header& header : headers) {

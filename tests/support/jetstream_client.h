@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,11 +10,9 @@
 
 #include "forwarder/nats_connection.h"
 #include "forwarder/nats_messages.h"
+#include "tests/support/patience.h"
 
 namespace holdfast {
-
-// Looks at a condition again and again; false when it is not met within the limit.
-bool eventually(const std::function<bool()>& condition, Nanoseconds limit = std::chrono::seconds(20));
 
 struct SeenMessage {
   std::string subject;

@@ -144,6 +144,8 @@ void NatsServer::kill() {
 
 void NatsServer::freeze() {
   ::kill(pid_, SIGSTOP);
+  int status = 0;
+  ::waitpid(pid_, &status, WUNTRACED);  // until every thread of it has stopped
 }
 
 void NatsServer::thaw() {
