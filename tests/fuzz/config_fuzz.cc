@@ -2,12 +2,15 @@
 #include "appliance/config_file.h"
 #include "appliance/quantity.h"
 #include "crypto/key_slot.h"
+#include "crypto/secret.h"
 #include "spool/check.h"
 #include "spool/subject.h"
 #include "tests/fuzz/fuzz_case.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace holdfast;
+  static const bool crypto_ready = init_crypto();
+  CHECK(crypto_ready);
   const std::string_view text = as_text(ByteView(data, size));
   const LoadedConfig loaded = parse_config(text);
   if (loaded.ok()) {
