@@ -33,6 +33,7 @@ Result<std::vector<Spool::Parts::DuePlace>> Spool::Parts::due_places(TargetNumbe
       records.for_each_above(priority, cursor.after[priority], [&](const JournalRecord& record) {
         const TargetBits bit = bit_of(record.route, target);
         if (record.place != Place::journal || (record.waiting & bit) == 0) return true;
+        if (hidden.contains({record.sequence, target})) return true;
         const bool unsent = record.this_life && (record.handed_out & bit) == 0;
         places.push_back({record.sequence, record.id, record.route, priority, record.spot, unsent});
         return ++found < limit;
@@ -44,14 +45,22 @@ Result<std::vector<Spool::Parts::DuePlace>> Spool::Parts::due_places(TargetNumbe
     const auto& counts = index->waiting();
     const bool any = std::ranges::any_of(counts, [&](const WaitingCount& count) { return count.target == target && count.records > 0; });
     for (Priority priority = 0; any && priority < kPriorities; ++priority) {
-      auto rows = index->due(target, priority, cursor.after[priority], limit);
-      if (!rows) return rows.error();
-      for (const DueRow& row : *rows) places.push_back({row.sequence, row.id, row.route, priority, {}, false});
+      // What is hidden counts for nothing: a page of it, and later records of the journal behind it, would carry the cursor past
+      // the rows in between.
+      std::size_t found = 0;
+      for (Sequence after = cursor.after[priority]; found < limit;) {
+        auto rows = index->due(target, priority, after, limit);
+        if (!rows) return rows.error();
+        const std::lock_guard state_lock(state_mutex);
+        for (const DueRow& row : *rows) {
+          after = row.sequence;
+          if (hidden.contains({row.sequence, target})) continue;
+          places.push_back({row.sequence, row.id, row.route, priority, {}, false});
+          ++found;
+        }
+        if (rows->size() < limit) break;
+      }
     }
-  }
-  {
-    const std::lock_guard lock(state_mutex);
-    std::erase_if(places, [&](const DuePlace& place) { return hidden.contains({place.sequence, target}); });
   }
   std::ranges::sort(places, [&](const DuePlace& a, const DuePlace& b) {
     if (drain == Drain::priority && a.priority != b.priority) return a.priority < b.priority;
