@@ -59,10 +59,7 @@ class Box {
   // Steps, sleeps as long as it is told, keeps house; until nothing is in custody.
   bool run_dry(int most = 3000) {
     for (int turn = 0; turn < most; ++turn) {
-      auto look=[&](const char* w){ auto st=world.spool->status(); DueCursor c; auto d=world.spool->due(world.hub, Drain::fifo, c, 10000, 1<<30); printf("%s turn %d custody %lu journal %lu files %lu rec %d due afresh %zu waits %lu\n", w, turn, st.in_custody, st.in_journal, st.in_files, st.reconciling, d->size(), st.targets[0].waiting_records); if (turn<3) {for (auto&r:*d) printf(" %ld",long(r.sequence)-17179869184); printf("\n");} };
-      if (turn<60) look("before");
       Nanoseconds sleep = step(*hub);
-      if (turn<60) look("after");
       if (shore) sleep = std::min(sleep, step(*shore));
       if (!world.maintain()) return false;
       if (world.spool->status().in_custody == 0) return true;
@@ -422,7 +419,7 @@ void survive(std::uint64_t seed) {
   const ForwarderStatus status = box.hub->status();
   ASSERT_TRUE(dry) << box.in_custody() << " left; in the window " << status.window.records << ", lanes held "
                    << status.window.lanes_held << ", apart " << status.window.apart << ", "
-                   << forwarder_state_text(status.state) << " " << status.window.code << ", " << status.last_error << [&] { std::string t; for (auto& x : box.world.spool->status().targets) t += " [" + x.name + " waits " + std::to_string(x.waiting_records) + " active " + std::to_string(x.active)+"]"; auto st=box.world.spool->status(); t+=" journal "+std::to_string(st.in_journal)+" files "+std::to_string(st.in_files)+" reconciling "+std::to_string(st.reconciling); for (auto&n:st.notices) t+="\n"+n; DueCursor c; auto d=box.world.spool->due(box.world.hub, Drain::fifo, c, 1000, 1<<30); t+=" due afresh "+std::to_string(d.ok()?d->size():999999); auto up=box.upstream.taken(); int have=0; std::string seqs; if(d.ok()) for (auto&r:*d) {have += up.contains(wire_key(r.key)); seqs+=" "+std::to_string(r.sequence)+"/"+std::to_string(r.priority);} t+=" upstream has "+std::to_string(have)+seqs; return t; }();
+                   << forwarder_state_text(status.state) << " " << status.window.code << ", " << status.last_error;
   expect_all_upstream(box, box.upstream);
   if (box.world.two_targets) expect_all_upstream(box, box.other);
   EXPECT_EQ(box.world.spool->status().quarantined, 0U);
@@ -432,7 +429,7 @@ void survive(std::uint64_t seed) {
 }
 
 TEST(Forwarder, WhateverHappens_WhatWasAcknowledgedArrives) {
-  for (std::uint64_t seed = 36; seed <= 36; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
     survive(seed);
     if (HasFailure()) return;
   }
