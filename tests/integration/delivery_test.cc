@@ -23,24 +23,24 @@ void expect_all_done(Scene& scene, std::uint64_t count) {
 TEST(Delivery, HubDownForTheWholeIntake_ThenEverythingArrives) {
   Scene scene;
   scene.hub.kill();
-  scene.publish(1, 3000);
+  scene.publish(1, 1500);
   scene.box.start();
-  ASSERT_TRUE(in_files(scene.box, 3000)) << pretty_json_text(scene.box.status());
-  EXPECT_EQ(scene.box.record_files().size(), 3000u);
+  ASSERT_TRUE(in_files(scene.box, 1500)) << pretty_json_text(scene.box.status());
+  EXPECT_EQ(scene.box.record_files().size(), 1500u);
   EXPECT_TRUE(eventually([&] { return needs_attention(scene.box, "target_on_hold"); }, kPatience));
   scene.hub.start();
-  expect_all_done(scene, 3000);
+  expect_all_done(scene, 1500);
 }
 
 TEST(Delivery, HubThatAnswersNothingForAWhile_GetsEachRecordOnce) {
   Scene scene;
-  scene.publish(1, 4000);
+  scene.publish(1, 2000);
   scene.box.start();
-  ASSERT_TRUE(taken(scene.box, 500));
+  ASSERT_TRUE(taken(scene.box, 300));
   scene.hub.freeze();
-  ASSERT_TRUE(taken(scene.box, 4000)) << "a hub that hangs must not stop the intake";
+  ASSERT_TRUE(taken(scene.box, 2000)) << "a hub that hangs must not stop the intake";
   scene.hub.thaw();
-  expect_all_done(scene, 4000);
+  expect_all_done(scene, 2000);
 }
 
 // A server that is stopped says goodbye and syncs; one that is killed does neither.
@@ -60,28 +60,28 @@ INSTANTIATE_TEST_SUITE_P(Server, RestartUnderLoad, testing::Bool(),
 
 TEST_P(RestartUnderLoad, OfTheEdge_LosesNothing) {
   Scene scene;
-  scene.publish(1, 10000);
+  scene.publish(1, 4000);
   scene.box.start();
-  ASSERT_TRUE(taken(scene.box, 500));
+  ASSERT_TRUE(taken(scene.box, 300));
   restart(scene.edge);
-  ASSERT_TRUE(taken(scene.box, 5000));
+  ASSERT_TRUE(taken(scene.box, 2000));
   restart(scene.edge);
-  scene.publish(10001, 100);
-  expect_all_done(scene, 10100);
+  scene.publish(4001, 100);
+  expect_all_done(scene, 4100);
 }
 
 TEST_P(RestartUnderLoad, OfTheHub_LosesNothing) {
   Scene scene;
-  scene.publish(1, 10000);
+  scene.publish(1, 4000);
   scene.box.start();
   const auto on_hub = [&](std::uint64_t count) {
     return eventually([&] { return scene.box.status()["accounting"]["delivered"].count() >= count; }, kPatience);
   };
-  ASSERT_TRUE(on_hub(500));
+  ASSERT_TRUE(on_hub(300));
   restart(scene.hub);
-  ASSERT_TRUE(on_hub(5000));
+  ASSERT_TRUE(on_hub(2000));
   restart(scene.hub);
-  expect_all_done(scene, 10000);
+  expect_all_done(scene, 4000);
 }
 
 TEST(Delivery, OneOfTwoTargetsDown_TheOtherGetsAll_AndFilesWaitForTheOneOnly) {

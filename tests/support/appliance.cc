@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <gtest/gtest.h>
 #include <signal.h>
 
 #include <cstdio>
@@ -12,7 +13,7 @@
 #include "appliance/control_client.h"
 #include "spool/check.h"
 #include "spool/file_system.h"
-#include "tests/support/jetstream_client.h"
+#include "tests/support/patience.h"
 
 namespace holdfast {
 namespace {
@@ -75,6 +76,7 @@ Appliance::Appliance(std::string program, ApplianceSetup setup)
 
 Appliance::~Appliance() {
   kill9();
+  if (testing::Test::HasFailure()) std::fprintf(stderr, "The log of the appliance:\n%s\n", log().c_str());
   std::error_code ignored;
   fs::remove_all(directory_, ignored);
 }
