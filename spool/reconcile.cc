@@ -84,6 +84,11 @@ Result<void> Spool::Parts::compare_names() {
   std::int64_t names = 0;
   std::uint64_t ignored = 0;
   HOLDFAST_TRY(files->list_directory(directory, [&](const RecordId&) { ++names; }, ignored));
+  if (directory == 0) {
+    auto strangers = files->count_strangers();
+    if (!strangers) return strangers.error();
+    ignored += *strangers;
+  }
   if (ignored > 0) {
     const std::lock_guard lock(state_mutex);
     ignored_names += ignored;

@@ -238,6 +238,18 @@ Result<void> RecordFiles::list_directory(unsigned first_byte, const std::functio
   return listed;
 }
 
+Result<std::uint64_t> RecordFiles::count_strangers() {
+  std::uint64_t strangers = 0;
+  auto listed = fs_.list(std::string(kRecords), [&](std::string_view name, NameType type) {
+    constexpr std::string_view kDigits = "0123456789abcdef";
+    const bool ours = type == NameType::directory && name.size() == 2 && name.find_first_not_of(kDigits) == name.npos;
+    strangers += ours ? 0u : 1u;
+    return true;
+  });
+  if (!listed) return listed.error();
+  return strangers;
+}
+
 Result<void> RecordFiles::list_quarantine(const std::function<void(const QuarantineName&)>& visit, std::uint64_t& damaged,
                                           std::uint64_t& ignored) {
   return fs_.list(std::string(kQuarantine), [&](std::string_view name, NameType type) {

@@ -63,6 +63,8 @@ class RecordFiles {
 
   // Calls `visit` for each of our names in one of the 256 directories; counts the others.
   Result<void> list_directory(unsigned first_byte, const std::function<void(const RecordId&)>& visit, std::uint64_t& ignored);
+  // Names in records/ that are none of the 256 directories.
+  Result<std::uint64_t> count_strangers();
   Result<void> list_quarantine(const std::function<void(const QuarantineName&)>& visit, std::uint64_t& damaged, std::uint64_t& ignored);
 
  private:

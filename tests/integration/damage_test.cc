@@ -57,7 +57,7 @@ TEST_F(Damage, StrangersAmongTheRecords_AreLeftAlone) {
   EXPECT_TRUE(fs::exists(records() + "/zz/deeper"));
   EXPECT_TRUE(fs::is_symlink(records() + "/link"));
   EXPECT_TRUE(fs::exists(copy));
-  EXPECT_GE(scene.box.status()["disk"]["ignored_names"].count(), 3u);
+  EXPECT_TRUE(eventually([&] { return scene.box.status()["disk"]["ignored_names"].count() >= 5; }));
   EXPECT_EQ(scene.box.status()["accounting"]["lost"].count(), 0u);
 }
 
@@ -100,10 +100,12 @@ TEST_F(Damage, WhileItRuns_CostsTheFileOnly) {
   scene.hub.start();
   ASSERT_TRUE(eventually([&] { return scene.box.status()["accounting"]["in_custody"].count() == 0; }, kPatience))
       << pretty_json_text(scene.box.status());
-  EXPECT_EQ(arrivals(scene.hub, kHubStream, kBacklog), (Arrivals{2, 0, 0}));
   const Json audit = scene.box.audit();
   EXPECT_TRUE(audit["balanced"].flag()) << pretty_json_text(audit);
-  EXPECT_EQ(audit["quarantined"].count() + audit["lost"].count(), 2u);
+  // What the forwarder had read into its window before the damage arrives all the same.
+  const std::uint64_t cost = audit["quarantined"].count() + audit["lost"].count();
+  EXPECT_LE(cost, 2u);
+  EXPECT_EQ(arrivals(scene.hub, kHubStream, kBacklog), (Arrivals{cost, 0, 0}));
 }
 
 TEST_F(Damage, VerifyNamesWhatCannotBeOpened) {
@@ -191,7 +193,7 @@ TEST(LostIndex, WithRecordsForDifferentTargets_DeliversEachToItsOwn) {
   EXPECT_EQ(subjects_on(two), (std::set<std::string>{"telemetry.two", "telemetry.both"}));
   EXPECT_EQ(JetStreamClient(one.url()).stream(kHubStream).messages, 300u);
   EXPECT_EQ(JetStreamClient(two.url()).stream(kHubStream).messages, 300u);
-  EXPECT_TRUE(box.record_files().empty());
+  EXPECT_TRUE(eventually([&] { return box.record_files().empty(); }));
   EXPECT_TRUE(box.audit()["balanced"].flag()) << pretty_json_text(box.audit());
 }
 
