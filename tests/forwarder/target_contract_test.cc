@@ -10,8 +10,11 @@
 
 #include "forwarder/file_name.h"
 #include "forwarder/file_target.h"
+#include "forwarder/nats_target.h"
 #include "tests/forwarder/delivered.h"
 #include "tests/forwarder/target_worlds.h"
+#include "tests/support/jetstream_client.h"
+#include "tests/support/nats_server.h"
 #include "tests/support/scripted_target.h"
 #include "tests/support/temporary_directory.h"
 
@@ -98,6 +101,38 @@ class FileWorld : public TargetWorld {
   const TemporaryDirectory directory_;
 };
 
+// A stream of a real server. It knows records by their message ids, and looks at nothing else.
+class NatsWorld : public TargetWorld {
+ public:
+  NatsWorld() { JetStreamClient(server_.url()).make_stream("HUB", {"telemetry.>"}); }
+
+  std::unique_ptr<Target> target() override {
+    NatsTargetOptions options;
+    options.site = "truck-07";
+    options.nats.url = server_.url();
+    options.nats.connect_limit = std::chrono::minutes(2);  // a test that waits for it has failed
+    options.progress_limit = std::chrono::minutes(2);
+    return std::make_unique<NatsTarget>(std::move(options));
+  }
+  std::multimap<std::string, std::string> upstream() override {
+    std::multimap<std::string, std::string> copies;
+    for (const SeenMessage& message : JetStreamClient(server_.url()).read_all("HUB")) {
+      copies.emplace(message.header("Nats-Msg-Id"), message.payload);
+    }
+    return copies;
+  }
+  bool tells_conflicts() const override { return false; }
+  void break_upstream() override { server_.stop(); }
+  void repair_upstream() override { server_.start(); }
+  bool hang(Target&) override {
+    server_.freeze();
+    return true;
+  }
+
+ private:
+  NatsServer server_;
+};
+
 }  // namespace
 
 std::vector<TargetCase> all_targets() {
@@ -105,6 +140,7 @@ std::vector<TargetCase> all_targets() {
       {"Scripted", [] { return std::make_unique<ScriptedWorld>(); }},
       {"RawFiles", [] { return std::make_unique<FileWorld>(FileFormat::raw); }},
       {"JsonFiles", [] { return std::make_unique<FileWorld>(FileFormat::json); }},
+      {"Nats", [] { return std::make_unique<NatsWorld>(); }},
   };
 }
 
