@@ -167,7 +167,8 @@ Result<void> IdLedger::prepare() {
 
 Result<void> IdLedger::load() {
   Statement rows;
-  HOLDFAST_TRY(database_.prepare(rows, "SELECT run, newest, ids, fences, filter FROM id_run ORDER BY newest, run"));
+  // In the order of the rows: SQLite would sort the filters along.
+  HOLDFAST_TRY(database_.prepare(rows, "SELECT run, newest, ids, fences, filter FROM id_run"));
   for (;;) {
     const auto row = rows.step();
     if (!row.ok()) return row.error();
@@ -179,7 +180,7 @@ Result<void> IdLedger::load() {
     }
     auto run = read_run(rows);
     if (!run) return database_.damaged("a run of ids");
-    runs_.push_back(std::move(run));
+    adopt(std::move(run));
   }
   kept_ = runs_;
   return {};
