@@ -122,9 +122,15 @@ Result<void> Spool::Parts::adopt(const RecordId& id) {
     if (!row) return row.error();
     if (*row) return {};
   }
+  bool in_journal = false;
   {
     const std::lock_guard lock(state_mutex);
-    if (records.find(header->sequence) != nullptr) return {};
+    in_journal = records.find(header->sequence) != nullptr;
+  }
+  // The journal holds the record, or knows that it left: the file is an unfinished flush, or its row is lost. It would come back as new.
+  if (in_journal) {
+    auto removed = files->remove(id, header->sequence, dirty);
+    return removed ? Result<void>() : Result<void>(removed.error());
   }
   IndexedRecord row{header->sequence, id, static_cast<RouteNumber>(header->route), header->priority,
                     kFrameHeaderSize + header->body_size, header->accepted_wall_ns, {}};

@@ -23,7 +23,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   (void)parse_bytes(text);
   if (const auto duration = parse_duration(text)) CHECK(duration->count() >= 0);
   if (const auto percent = parse_percent(text)) CHECK(*percent >= 0 && *percent <= 100);
-  if (valid_subject(text)) CHECK(valid_pattern(text) && subject_matches(text, text));
+  // A subject may hold what is half a wildcard, a pattern may not.
+  if (valid_subject(text) && valid_pattern(text)) CHECK(subject_matches(text, text));
   if (valid_pattern(text)) CHECK(patterns_overlap(text, text) && patterns_overlap(text, ">"));
   return 0;
 }
