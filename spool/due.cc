@@ -25,7 +25,9 @@ std::variant<OpenedBody, Reason> open_record(ByteView frame, const Keyring& keyr
 Result<std::vector<Spool::Parts::DuePlace>> Spool::Parts::due_places(TargetNumber target, Drain drain, const DueCursor& cursor,
                                                                      std::size_t limit) {
   std::vector<DuePlace> places;
-  // The journal first: a record that is flushed between the two looks is then seen twice, not missed.
+  // The journal first: a record that is flushed between the two looks is then seen twice, not missed. What is taken after this moment
+  // waits for the next look: a file that is committed between the two would carry the cursor past a record of the journal before it.
+  const Sequence horizon = next_sequence;
   {
     const std::lock_guard lock(state_mutex);
     for (Priority priority = 0; priority < kPriorities; ++priority) {
@@ -54,7 +56,7 @@ Result<std::vector<Spool::Parts::DuePlace>> Spool::Parts::due_places(TargetNumbe
         const std::lock_guard state_lock(state_mutex);
         for (const DueRow& row : *rows) {
           after = row.sequence;
-          if (hidden.contains({row.sequence, target})) continue;
+          if (row.sequence >= horizon || hidden.contains({row.sequence, target})) continue;
           places.push_back({row.sequence, row.id, row.route, priority, {}, false});
           ++found;
         }
