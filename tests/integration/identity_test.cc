@@ -28,41 +28,41 @@ void expect_all_recognised(Scene& scene, std::uint64_t count) {
 
 TEST(Redelivery, OfWhatHasLeft_IsRecognised) {
   Scene scene;
-  scene.publish(1, 2000);
+  scene.publish(1, 1200);
   scene.box.start();
-  ASSERT_TRUE(delivered(scene.box, 2000));
+  ASSERT_TRUE(delivered(scene.box, 1200));
   ASSERT_EQ(scene.box.terminate(), 0);
-  expect_all_recognised(scene, 2000);
-  EXPECT_EQ(JetStreamClient(scene.hub.url()).stream(kHubStream).messages, 2000u);
+  expect_all_recognised(scene, 1200);
+  EXPECT_EQ(JetStreamClient(scene.hub.url()).stream(kHubStream).messages, 1200u);
 }
 
 TEST(Redelivery, OfWhatWaitsInFiles_IsRecognised) {
   Scene scene;
   scene.hub.kill();
-  scene.publish(1, 2000);
+  scene.publish(1, 1200);
   scene.box.start();
-  ASSERT_TRUE(in_files(scene.box, 2000));
+  ASSERT_TRUE(in_files(scene.box, 1200));
   scene.box.kill9();
-  expect_all_recognised(scene, 2000);
-  EXPECT_EQ(scene.box.record_files().size(), 2000u);
+  expect_all_recognised(scene, 1200);
+  EXPECT_EQ(scene.box.record_files().size(), 1200u);
   scene.hub.start();
-  ASSERT_TRUE(delivered(scene.box, 2000));
-  EXPECT_EQ(arrivals(scene.hub, kHubStream, 2000), kEachOnce);
+  ASSERT_TRUE(delivered(scene.box, 1200));
+  EXPECT_EQ(arrivals(scene.hub, kHubStream, 1200), kEachOnce);
 }
 
 // Killed with everything still in the journal, and nothing of it in the index.
 TEST(Redelivery, OfWhatWaitsInTheJournal_IsRecognised) {
   Scene scene("linger = \"1h\"");
   scene.hub.kill();
-  scene.publish(1, 2000);
+  scene.publish(1, 1200);
   scene.box.start();
-  ASSERT_TRUE(taken(scene.box, 2000));
-  EXPECT_EQ(scene.box.status()["backlog"]["in_journal"].count(), 2000u);
+  ASSERT_TRUE(taken(scene.box, 1200));
+  EXPECT_EQ(scene.box.status()["backlog"]["in_journal"].count(), 1200u);
   scene.box.kill9();
-  expect_all_recognised(scene, 2000);
+  expect_all_recognised(scene, 1200);
   scene.hub.start();
-  ASSERT_TRUE(delivered(scene.box, 2000));
-  EXPECT_EQ(arrivals(scene.hub, kHubStream, 2000), kEachOnce);
+  ASSERT_TRUE(delivered(scene.box, 1200));
+  EXPECT_EQ(arrivals(scene.hub, kHubStream, 1200), kEachOnce);
 }
 
 void make_the_edge_stream_again(Scene& scene) {
