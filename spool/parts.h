@@ -133,6 +133,7 @@ struct Spool::Parts {
   bool site_changed = false;
   std::optional<Error> dead;
   std::function<void()> wake;
+  bool readers_go_back = false;  // a cursor was rewound, and nobody has been called yet
 
   // Under upkeep_mutex.
   DirtyDirectories dirty;
@@ -163,16 +164,20 @@ struct Spool::Parts {
   TargetBits required_bits(RouteNumber route) const;
   TargetBits bit_of(RouteNumber route, TargetNumber target) const;
   TargetState& target_state(TargetNumber target);
+  void send_back(TargetState& target);  // its readers begin again at the oldest
   bool complete(const JournalRecord& record) const;  // every required target has it
   std::vector<TargetNumber> waiting_targets(const JournalRecord& record) const;
   // Adds what a record waits for to the targets' counts, or takes it out.
   void count_waiting(const JournalRecord& record, TargetBits bits, bool add);
   void oldest_in_journal(std::map<TargetNumber, std::int64_t>& oldest);  // state_mutex held
   Result<void> apply(const IndexChange& change, Durability durability);
+  void call_back();  // no lock held: whoever waits learns that readers were sent back
+  Result<Nanoseconds> maintain();
   Result<void> update_pressure();
   Result<void> tidy();
   bool done_frames_are_due() const;
   Result<void> raise_floor_and_rotate();
+  Result<void> make_next_segment();
 
   // commit.cc
   std::vector<Prepared> prepare(std::span<const Arrival> arrivals) const;

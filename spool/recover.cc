@@ -139,8 +139,6 @@ Result<void> Spool::Parts::recover() {
     if (!retired && retired.error().kind == ErrorKind::full) break;
     HOLDFAST_TRY(retired);
   }
-  auto made = journal->make_segment();
-  if (!made && made.error().kind != ErrorKind::full) return made;
   journal_disk_bytes = journal->disk_bytes();
   return {};
 }

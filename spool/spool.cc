@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "spool/parts.h"
 
@@ -278,29 +279,48 @@ Result<std::optional<StreamPosition>> Spool::last_position(const std::string& st
   return best;
 }
 
+void Spool::Parts::send_back(TargetState& target) {
+  ++target.generation;
+  readers_go_back = true;
+}
+
+void Spool::Parts::call_back() {
+  std::function<void()> listener;
+  {
+    const std::lock_guard lock(state_mutex);
+    if (std::exchange(readers_go_back, false)) listener = wake;
+  }
+  if (listener) listener();
+}
+
 Result<Nanoseconds> Spool::maintain() {
-  Parts& parts = *parts_;
-  if (const auto error = parts.dead_error()) return *error;
-  const std::lock_guard upkeep(parts.upkeep_mutex);
+  auto rest = parts_->maintain();
+  parts_->call_back();
+  return rest;
+}
+
+Result<Nanoseconds> Spool::Parts::maintain() {
+  if (const auto error = dead_error()) return *error;
+  const std::lock_guard upkeep(upkeep_mutex);
   bool more = false, full = false;
   // A full disk is a state, not a failure: what can leave goes on leaving, whatever else has no room.
   const auto step = [&](auto result) -> Result<void> {
     if constexpr (std::is_same_v<decltype(result), Result<bool>>) more = more || (result && *result);
     if (result.ok()) return {};
     full = full || result.error().kind == ErrorKind::full;
-    return result.error().kind == ErrorKind::full ? Result<void>() : parts.fail(result.error());
+    return result.error().kind == ErrorKind::full ? Result<void>() : fail(result.error());
   };
-  if (parts.done_frames_are_due()) HOLDFAST_TRY(step(parts.write_done_frames()));
-  HOLDFAST_TRY(step(parts.apply_settled()));
-  HOLDFAST_TRY(step(parts.set_aside_rejected()));
-  HOLDFAST_TRY(step(parts.flush_lingering()));
-  HOLDFAST_TRY(step(parts.reconcile_step()));
-  const Nanoseconds now = parts.clock.monotonic();
-  if (now - parts.tidied >= kSlowSync || full) {
-    parts.tidied = now;
-    HOLDFAST_TRY(step(parts.tidy()));
+  if (done_frames_are_due()) HOLDFAST_TRY(step(write_done_frames()));
+  HOLDFAST_TRY(step(apply_settled()));
+  HOLDFAST_TRY(step(set_aside_rejected()));
+  HOLDFAST_TRY(step(flush_lingering()));
+  HOLDFAST_TRY(step(reconcile_step()));
+  const Nanoseconds now = clock.monotonic();
+  if (now - tidied >= kSlowSync || full) {
+    tidied = now;
+    HOLDFAST_TRY(step(tidy()));
   }
-  HOLDFAST_TRY(step(parts.update_pressure()));
+  HOLDFAST_TRY(step(update_pressure()));
   return more && !full ? Nanoseconds(0) : kUpkeepPause;
 }
 
@@ -312,11 +332,22 @@ bool Spool::Parts::done_frames_are_due() const {
 // Once a second or so: what must be ready before it is needed, and what can be forgotten.
 Result<void> Spool::Parts::tidy() {
   HOLDFAST_TRY(raise_floor_and_rotate());
+  HOLDFAST_TRY(make_next_segment());
   const std::lock_guard lock(index_mutex);
   auto tidied_index = index->tidy();
   if (!tidied_index && tidied_index.error().kind != ErrorKind::full) return tidied_index;
   auto pruned = index->ledger().prune(running_time(), options.ledger_window, options.ledger_max);
   if (!pruned && pruned.error().kind != ErrorKind::full) return pruned.error();
+  return {};
+}
+
+// Written before a commit needs it, and not while the process starts. Without room there is none: the commit that needs it says so.
+Result<void> Spool::Parts::make_next_segment() {
+  const std::lock_guard commit_lock(commit_mutex);
+  auto made = journal->make_segment();
+  if (!made && made.error().kind != ErrorKind::full) return made;
+  const std::lock_guard lock(state_mutex);
+  journal_disk_bytes = journal->disk_bytes();
   return {};
 }
 
