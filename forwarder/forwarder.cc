@@ -10,8 +10,8 @@ constexpr Nanoseconds kSpoolPause = std::chrono::seconds(1);  // the spool is ou
 // What one step reads at most, so that it ends in its time however much of it is set aside.
 constexpr int kReadsPerStep = 16;
 constexpr int kRecallsPerStep = 64;
-// Settled while the flight goes on: what a crash in a long flight can cost in duplicates.
-constexpr std::size_t kSettleTogether = 256;
+// Settled, and replaced, while the flight goes on: what a crash in a long flight can cost in duplicates.
+constexpr std::size_t kSettleTogether = 128;
 
 }  // namespace
 
@@ -43,13 +43,19 @@ Result<Nanoseconds> Forwarder::step() {
   Nanoseconds sleep = kLongestSleep;
   if (!held_) {
     const Nanoseconds now = clock_.monotonic();
-    const auto more = read(now);
+    const Result<void> recalled = recall(now);
+    const Result<bool> more = recalled.ok() ? read(kReadsPerStep) : Result<bool>(recalled.error());
     if (!more.ok() && more.error().kind == ErrorKind::io) return more.error();
+    const auto read_up_to = window_.cursor().after;
     probe(now);
-    HOLDFAST_TRY(deliver());
-    const bool read_on = more.ok() && *more && window_.room().records > 0;
+    const Result<void> delivered = deliver();
+    if (!delivered.ok() && delivered.error().kind == ErrorKind::io) return delivered.error();
+    // On, while a long flight made room; or back, to the first record of a lane that is well again.
+    const bool moved = window_.cursor().after != read_up_to;
+    const bool read_on = more.ok() && (*more || moved) && window_.room().records > 0;
     sleep = read_on ? Nanoseconds(0) : window_.next() - std::min(clock_.monotonic(), window_.next());
     if (!more.ok()) sleep = std::max(sleep, pause(more.error()));
+    if (!delivered.ok()) sleep = std::max(sleep, pause(delivered.error()));
   }
   publish();
   const std::lock_guard lock(mutex_);
@@ -69,9 +75,8 @@ void Forwarder::obey() {
 }
 
 // True: there may be more than there was room or time for.
-Result<bool> Forwarder::read(Nanoseconds now) {
-  HOLDFAST_TRY(recall(now));
-  for (int turn = 0; turn < kReadsPerStep; ++turn) {
+Result<bool> Forwarder::read(int turns) {
+  for (int turn = 0; turn < turns; ++turn) {
     const Window::Room room = window_.room();
     if (room.records == 0) return true;
     const auto before = window_.cursor().after;
@@ -108,28 +113,35 @@ Result<void> Forwarder::deliver() {
   const std::span<const Delivery> flight = window_.take(clock_.monotonic());
   if (flight.empty()) return {};
   publish();
-  Result<void> settled;
+  Result<void> spool_goes_on;
   const Report report = [&](std::size_t place, Outcome outcome) {
     window_.report(place, std::move(outcome));
-    if (settled.ok() && window_.unsettled() >= kSettleTogether) settled = settle();
+    if (spool_goes_on.ok() && window_.unsettled() >= kSettleTogether) spool_goes_on = go_on();
   };
   const Result<void> result = target_.deliver(flight, report);
   if (!result.ok()) note_error(result.error());
   window_.land(result, clock_.monotonic());
-  HOLDFAST_TRY(settled);
-  return settle();
+  const Result<void> rest = settle();
+  return spool_goes_on.ok() ? rest : spool_goes_on;
+}
+
+// In the middle of a flight. What was reported is settled before anything is read, or it would be read again.
+Result<void> Forwarder::go_on() {
+  HOLDFAST_TRY(settle());
+  const Result<bool> more = read(1);
+  if (!more.ok() && more.error().kind == ErrorKind::io) return more.error();
+  return {};
 }
 
 // A spool that had no room to write it down has it in memory; should it not, the records are read, and delivered,
-// again.
+// again: after a pause.
 Result<void> Forwarder::settle() {
   const std::vector<Settlement> settlements = window_.settlements();
   if (settlements.empty()) return {};
   const Result<void> settled = spool_.settle(options_.number, settlements);
-  if (!settled.ok() && settled.error().kind == ErrorKind::io) return settled;
   if (!settled.ok()) {
-    note_error(settled.error());
     for (const Settlement& settlement : settlements) window_.read_again(settlement.sequence);
+    return settled;
   }
   settled_ = true;
   publish();

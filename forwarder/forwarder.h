@@ -2,8 +2,9 @@
 // this joins it to the spool, the target and the clock.
 //
 // A round: what is due is read, a target that was cut off is asked whether it is back, what may go is delivered, and
-// exactly what the target reported is settled, while the delivery still runs. What it did not report is tried again
-// under the same key, for ever. Losing the process at any point costs a duplicate, nothing else.
+// exactly what the target reported is settled, while the delivery still runs; what that makes room for is read
+// meanwhile, so that neither the disk nor the target waits for the other. What was not reported is tried again under
+// the same key, for ever. Losing the process at any point costs a duplicate, nothing else.
 //
 // Threads: one calls step(); the others from any, at any time. Threads, sleeping and stopping are the appliance's. One
 // forwarder's target that hangs holds its own step and nothing else; status() says since when.
@@ -46,10 +47,11 @@ class Forwarder {
 
  private:
   void obey();
-  Result<bool> read(Nanoseconds now);
   Result<void> recall(Nanoseconds now);
+  Result<bool> read(int turns);
   void probe(Nanoseconds now);
   Result<void> deliver();
+  Result<void> go_on();
   Result<void> settle();
   Nanoseconds pause(const Error& error);
   void note_error(const Error& error);

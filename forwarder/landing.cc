@@ -21,7 +21,16 @@ void Window::report(std::size_t place, Outcome outcome) {
   if (accepted) ++accepted_;
   flown.accepted = accepted_;
   flown.settled = accepted || is_final(flown);
-  if (flown.settled) settle(flown);
+  if (!flown.settled) return;
+  settle(flown);
+  make_room(*flown.entry);
+}
+
+// The target may still hold the view of its window, and lanes are named by the records.
+void Window::make_room(WindowRecord& entry) {
+  bytes_ -= entry.record.bytes;
+  Bytes().swap(entry.record.envelope.payload);
+  landed_.push_back(entries_.extract(place_of(entry.record)));
 }
 
 bool Window::is_final(const Flown& flown) const {
@@ -47,7 +56,6 @@ void Window::settle(const Flown& flown) {
   settlements_.push_back(std::move(settlement));
 }
 
-// What was settled is forgotten last: the names of accepted lanes are in those records.
 void Window::land(const Result<void>& result, Nanoseconds now) {
   if (flight_.empty()) return;
   const Answers answers = hear(flight_);
@@ -58,10 +66,8 @@ void Window::land(const Result<void>& result, Nanoseconds now) {
   if (answers.lane_refused || outside_.lanes() > 0) release_accepted();
   for (const Flown& flown : flight_) judge_record(flown, now);
   judge_target(result, answers, now);
-  for (const Flown& flown : flight_) {
-    if (flown.settled) forget(*flown.entry);
-  }
   accepted_lanes_.clear();
+  landed_.clear();
   flight_.clear();
   deliveries_.clear();
   make_way();

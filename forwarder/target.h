@@ -1,14 +1,15 @@
 // The target seam: one upstream destination.
 //
-// deliver() carries a window of records away and reports each record's fate as soon as it is known, one by one. It does not sleep,
-// retry or give up: that is the forwarder's. When it returns ok every record was reported. An error (`unavailable`) says that
-// nothing is known of those not reported: they are delivered again under the same keys, and the failure counts against the
-// target, not the records.
+// deliver() carries a window of records away and reports each record's fate as soon as it is known, one by one. It does
+// not sleep, retry or give up: that is the forwarder's. When it returns ok every record was reported. An error
+// (`unavailable`) says that nothing is known of those not reported: they are delivered again under the same keys, and
+// the failure counts against the target, not the records. A record that was reported is the forwarder's again, and its
+// payload is gone.
 //
 // What a `delivered` outcome promises: the upstream has confirmed that record itself, durably by its own rules.
 //
-// Threads: one thread at a time calls deliver and probe; interrupt() may come from any, at any time, and makes a call in progress
-// return soon.
+// Threads: one thread at a time calls deliver and probe; interrupt() may come from any, at any time, and makes a call
+// in progress return soon.
 #pragma once
 
 #include <cstdint>
@@ -27,15 +28,16 @@ enum class OutcomeKind : std::uint8_t {
   retry,        // not now; the record and the target are well (5xx, 429, 409 in progress)
   hold_lane,    // what refuses may lie with this subject (no stream, 404): its lane waits, others go on
   hold_target,  // what refuses cannot depend on the record (credentials, redirect, clock skew): all wait
-  rejected,     // the record itself will never be taken (400, too large); quarantined once the target has proved it accepts others
+  rejected,     // the record itself will never be taken (400, too large); quarantined once the target has proved it
+                // accepts others
 };
 
 struct Outcome {
   OutcomeKind kind = OutcomeKind::delivered;
-  Reason reason = Reason::none;            // rejected
-  const char* state = "";                  // retry and holds: a fixed code of ours for status ("no_stream"), never a peer's words
-  std::optional<Nanoseconds> not_before;   // retry: from now, as the target asked
-  std::string words;                       // rejected: the target's own, kept sealed beside the record
+  Reason reason = Reason::none;  // rejected
+  const char* state = "";        // retry and holds: a fixed code of ours for status ("no_stream"), never a peer's words
+  std::optional<Nanoseconds> not_before;  // retry: from now, as the target asked
+  std::string words;                      // rejected: the target's own, kept sealed beside the record
 };
 
 // A record on its way, with what every target adds to it.

@@ -69,7 +69,8 @@ class Window {
   bool wants_probe(Nanoseconds now) const;
   void probed(const Result<void>& result, Nanoseconds now);
 
-  // Both the view and the records in it stay valid until land(). Empty: nothing to do now.
+  // Both the view and the records in it stay valid until land(), except the payloads of those that were settled: they
+  // are gone, and have made room for others, which may be offered meanwhile. Empty: nothing to do now.
   std::span<const Delivery> take(Nanoseconds now);
   // A second report for the same place changes nothing.
   void report(std::size_t place, Outcome outcome);
@@ -105,6 +106,7 @@ class Window {
   // landing.cc
   bool is_final(const Flown& flown) const;
   void settle(const Flown& flown);
+  void make_room(WindowRecord& entry);
   void release_accepted();
   void judge_record(const Flown& flown, Nanoseconds now);
   void judge_target(const Result<void>& result, const Answers& answers, Nanoseconds now);
@@ -128,8 +130,9 @@ class Window {
   bool probe_passed_ = false;
   std::vector<Flown> flight_;
   std::vector<Delivery> deliveries_;
-  std::set<std::string_view> accepted_lanes_;  // of the flight that is landing, when it matters
-  bool flight_accepted_ = false;               // likewise: it had an accepted record
+  std::vector<std::map<Place, WindowRecord>::node_type> landed_;  // of the flight: settled already
+  std::set<std::string_view> accepted_lanes_;                     // of the flight that is landing, when it matters
+  bool flight_accepted_ = false;                                  // likewise: it had an accepted record
   std::uint64_t flights_ = 0;
   std::uint32_t failed_flights_ = 0;
   std::uint64_t accepted_ = 0;  // records, in this life

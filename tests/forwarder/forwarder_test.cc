@@ -109,6 +109,23 @@ TEST(Forwarder, DeliversWhatIsThere_AndItLeavesTheSpool) {
   EXPECT_TRUE(audit->balanced());
 }
 
+// A target that takes its time is not waited for twice: what it has taken is replaced while it goes on.
+TEST(Forwarder, ReadsWhileItDelivers_WithinTheWindow) {
+  Box box;
+  box.start({.records = 300});
+  ASSERT_TRUE(box.world.put(1, 900));
+  std::size_t most = 0;
+  box.upstream.script([&](const Delivery&) -> std::optional<Outcome> {
+    most = std::max(most, box.hub->status().window.records);
+    return std::nullopt;
+  });
+  box.step(*box.hub);
+  EXPECT_GT(box.hub->status().window.records, 200U);
+  EXPECT_LE(most, 300U);
+  ASSERT_TRUE(box.run_dry());
+  EXPECT_EQ(box.upstream.delivered_records(), 900U);
+}
+
 TEST(Forwarder, NothingToDo_SleepsLong) {
   Box box;
   box.start();
@@ -249,6 +266,24 @@ TEST(Forwarder, ALaneOnHold_WaitsOutside_AndComesBackWhole) {
   box.upstream.script(nullptr);
   ASSERT_TRUE(box.run_dry());
   expect_all_upstream(box, box.upstream);
+}
+
+TEST(Forwarder, ALaneThatIsWellAgain_IsReadAtOnce) {
+  Box box;
+  box.start({.records = 8});
+  ASSERT_TRUE(box.world.put(1, 140));  // seven subjects
+  const std::string lane = box.world.message(3).envelope.subject;
+  box.upstream.script([lane](const Delivery& delivery) -> std::optional<Outcome> {
+    if (delivery.record->envelope.subject != lane) return std::nullopt;
+    return say(OutcomeKind::hold_lane, "no_stream");
+  });
+  for (int turn = 0; turn < 100; ++turn) box.world.clock.advance(box.step(*box.hub));
+  ASSERT_EQ(box.hub->status().window.lane_records, 20U);
+  box.upstream.script(nullptr);
+  box.hub->kick();
+  const Nanoseconds began = box.world.clock.monotonic();
+  ASSERT_TRUE(box.run_dry());
+  EXPECT_LT(box.world.clock.monotonic() - began, seconds(1)) << "it slept on, with the lane's records unread";
 }
 
 TEST(Forwarder, ALaneOnHold_WithUrgentRecordsFirst) {

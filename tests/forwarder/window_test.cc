@@ -58,6 +58,30 @@ TEST(Window, SettlesBeforeTheFlightHasLanded) {
   EXPECT_EQ(model.window.unsettled(), 0U);
 }
 
+TEST(Window, WhatIsSettledMakesRoom_WhileTheFlightGoesOn) {
+  WindowModel model({.records = 4, .bytes = 1000});
+  for (int n = 0; n < 4; ++n) model.put("a", 250);
+  model.top_up();
+  const auto flight = model.window.take(model.now);
+  ASSERT_EQ(flight.size(), 4U);
+  EXPECT_EQ(model.window.room().records, 0U);
+  model.window.report(0, outcome(OutcomeKind::delivered));
+  model.window.report(1, outcome(OutcomeKind::retry));
+  model.settle();
+  EXPECT_EQ(model.window.room().records, 1U);
+  EXPECT_EQ(model.window.room().bytes, 250U);
+  EXPECT_EQ(flight[0].record->sequence, 1U);  // a target may hold on to its window, payloads apart
+  model.put("a", 250);
+  model.top_up();
+  EXPECT_EQ(model.window.room().records, 0U);
+  for (std::size_t place = 2; place < 4; ++place) model.window.report(place, outcome(OutcomeKind::delivered));
+  model.window.land({}, model.now);
+  model.settle();
+  EXPECT_EQ(model.round(deliver), (Sequences{5}));
+  model.forward();
+  EXPECT_EQ(model.round(deliver), (Sequences{2}));
+}
+
 TEST(Window, IsBoundedInRecordsAndBytes) {
   WindowModel model({.records = 4, .bytes = 1000});
   for (int n = 0; n < 10; ++n) model.put("a", 300);
