@@ -23,7 +23,8 @@ constexpr auto kRebindPause = milliseconds(200);
 constexpr auto kTick = seconds(1);     // at most, between two looks at what is bound
 constexpr auto kLook = seconds(5);     // between two questions about the consumer
 constexpr auto kSilence = seconds(5);  // three heartbeats and a half
-constexpr auto kGoodbye = seconds(2);
+constexpr auto kGoodbye = seconds(1);  // for each of two flushes
+constexpr auto kGiveBackDelay = seconds(1);
 constexpr int kMostBindings = 32;  // on one connection: each leaves a subscription behind
 
 }  // namespace
@@ -45,14 +46,33 @@ NatsSource::~NatsSource() {
   Connection connection;
   {
     const std::lock_guard lock(mutex_);
-    connection_ = nullptr;
+    paused_ = true;
     connection = live_;
   }
-  if (connection && connection->alive()) (void)connection->flush(kGoodbye);
+  if (connection && connection->alive()) give_back(*connection);
   thread_.request_stop();
   if (connection) connection->abort();
   connection.reset();
   if (thread_.joinable()) thread_.join();
+}
+
+// What came and was not acknowledged is handed out again soon, not only after ack_wait. Not at once: this connection's
+// own requests are still open. Flushed before, for what is on its way to arrive, and after, or the last
+// acknowledgements may not leave.
+void NatsSource::give_back(NatsConnection& connection) {
+  if (!connection.flush(kGoodbye).ok()) return;
+  std::vector<std::string> replies;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!connection_) return;  // it is being looked at whether these may be answered at all
+    connection_ = nullptr;
+    replies = in_hand_.due(Nanoseconds(0), steady_clock::now());
+  }
+  const std::string later = fmt::format(R"(-NAK {{"delay":{}}})", Nanoseconds(kGiveBackDelay).count());
+  for (const std::string& reply : replies) {
+    if (!connection.publish(reply, {}, {}, as_bytes(later)).ok()) return;
+  }
+  if (!replies.empty()) (void)connection.flush(kGoodbye);
 }
 
 void NatsSource::rest(Nanoseconds time, const std::stop_token& stop) {

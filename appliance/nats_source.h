@@ -47,7 +47,8 @@ using LastPosition =
 class NatsSource : public Source {
  public:
   NatsSource(NatsSourceOptions options, LastPosition last_position);
-  ~NatsSource() override;  // what was acknowledged is sent, within two seconds
+  // Within some seconds: what was acknowledged is sent, what was not is given back, to be handed out again soon.
+  ~NatsSource() override;
 
   Result<std::vector<Incoming>> pull(std::size_t max, Nanoseconds wait) override;
   Result<void> acknowledge(std::span<const Incoming> committed) override;
@@ -71,6 +72,7 @@ class NatsSource : public Source {
   void serve(const Connection& connection, const std::stop_token& stop);
   bool is_silent(Moment now) const;
   void rest(Nanoseconds time, const std::stop_token& stop);
+  void give_back(NatsConnection& connection);
 
   // Finding what to pull from (nats_binding.cc).
   Bind bind(NatsConnection& connection, const std::stop_token& stop);

@@ -425,8 +425,10 @@ Result<void> NatsConnection::flush(Nanoseconds limit) {
     *status = natsConnection_FlushTimeout(library->connection, whole_milliseconds(limit));
     nats_ReleaseThreadMemory();
   });
-  // The library says ok as well when it could not even ask: then the socket is not connected any more.
-  if (call && call->wait_until(deadline) && *status == NATS_OK && parts_->socket.connected()) return {};
+  // The library says ok as well when it could not even ask: then we have shut the socket down, or it is not connected
+  // any more.
+  const bool said_ok = call && call->wait_until(deadline) && *status == NATS_OK;
+  if (said_ok && alive() && parts_->socket.connected()) return {};
   abort();
   return unavailable("what was sent is not known to have arrived");
 }

@@ -110,7 +110,7 @@ struct NatsTarget::Round {
     }
     for (const std::string& subject : refused) {
       for (std::size_t i = 0; i < window.size(); ++i) {
-        if (window[i].record->envelope.subject == subject) hold(i, "not_permitted");
+        if (!reported[i] && window[i].record->envelope.subject == subject) hold(i, "not_permitted");
       }
     }
     if (!answers.empty() || !refused.empty()) moved_at = steady_clock::now();

@@ -233,6 +233,19 @@ TEST_F(NatsSourceTest, Destroyed_SendsWhatWasAcknowledged) {
   }
 }
 
+TEST_F(NatsSourceTest, Destroyed_GivesBackWhatWasNotTaken) {
+  JetStreamClient client(server_.url());
+  client.make_stream("S", {"s.>"});
+  client.publish_many("s.a", 1, 200);
+  NatsSourceOptions patient = options();
+  patient.ack_wait = seconds(60);  // without being told the server would wait for so long
+  auto source = start(patient);
+  ASSERT_EQ(take(*source, 30), numbers(1, 30));
+  source.reset();
+  source = start(patient);
+  EXPECT_EQ(sorted(take(*source, 170)), numbers(31, 170));
+}
+
 TEST_F(NatsSourceTest, Interrupt_EndsAPull) {
   auto source = start(options());
   std::thread interrupter([&] {

@@ -385,7 +385,7 @@ TEST_F(NatsTargetTest, KilledInTheMiddle_WhatWasReportedIsThere) {
   server.start();
   client = std::make_unique<JetStreamClient>(server.url());
   EXPECT_GE(client->stream("HUB").messages, reported);
-  if (!result.ok()) EXPECT_LT(reported, 20'000u);
+  EXPECT_TRUE(result.ok() || reported < 20'000u);
 }
 
 TEST_F(NatsTargetTest, SilentPeer_IsUnavailableAtTheConnectLimit) {
