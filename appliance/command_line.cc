@@ -1,6 +1,7 @@
 #include "appliance/command_line.h"
 
 #include <CLI/CLI.hpp>
+#include <cstdio>
 #include <functional>
 #include <string>
 #include <vector>
@@ -15,7 +16,7 @@ namespace {
 class CommandLine {
  public:
   CommandLine() {
-    app_.require_subcommand(1);
+    app_.require_subcommand(0, 1);
     app_.set_version_flag("--version", std::string("holdfast ") + HOLDFAST_VERSION);
     app_.footer(
         "Exit codes: 0 good, 1 failed (status: something is on hold), 2 configuration or usage,\n"
@@ -33,10 +34,17 @@ class CommandLine {
     } catch (const CLI::ParseError& error) {
       return app_.exit(error) == 0 ? kExitGood : kExitUsage;
     }
-    return chosen_();
+    return chosen_ ? chosen_() : explain();
   }
 
  private:
+  // No command was named: what there is, of the group that was named.
+  int explain() {
+    const auto named = app_.get_subcommands();
+    std::fputs((named.empty() ? app_ : *named.front()).help().c_str(), stderr);
+    return kExitUsage;
+  }
+
   CLI::App* add(CLI::App& parent, const std::string& name, const std::string& what, const std::string& examples) {
     CLI::App* command = parent.add_subcommand(name, what);
     command->footer("Examples:\n" + examples);
@@ -67,7 +75,7 @@ class CommandLine {
 
   CLI::App& add_group(const std::string& name, const std::string& what) {
     CLI::App* group = app_.add_subcommand(name, what);
-    group->require_subcommand(1);
+    group->require_subcommand(0, 1);
     return *group;
   }
 

@@ -29,15 +29,10 @@ Result<void> no_orders(const std::string&, TargetOrder) {
 }  // namespace
 
 Result<std::unique_ptr<Respondent>> Respondent::find(const Config& config, const std::string& key_file) {
-  std::unique_ptr<Respondent> respondent(new Respondent(config));
+  std::unique_ptr<Respondent> respondent(new Respondent(config, key_file));
   auto client = ControlClient::connect(config.control.socket);
-  if (client.ok()) {
-    respondent->client_ = std::move(*client);
-    return respondent;
-  }
-  if (client.error().kind != ErrorKind::not_found) return client.error();
-  const auto opened = respondent->open_spool(key_file);
-  if (!opened) return within("no appliance runs", opened.error());
+  if (!client.ok() && client.error().kind != ErrorKind::not_found) return client.error();
+  if (client.ok()) respondent->client_ = std::move(*client);
   return respondent;
 }
 
@@ -47,19 +42,19 @@ Respondent::~Respondent() {
 
 Result<Json> Respondent::ask(const std::string& command, const Json& arguments) {
   if (client_) return client_->ask(command, arguments);
+  if (!custody_) HOLDFAST_TRY(open_spool());
   return run_command({*custody_->spool, custody_->router, [this] { return idle_status(); }, no_orders}, command,
                      arguments);
 }
 
-Result<void> Respondent::open_spool(const std::string& key_file) {
+Result<void> Respondent::open_spool() {
   const std::string directory = spool_directory(config_);
   struct stat owner {};
   if (::lstat(directory.c_str(), &owner) != 0) {
     const ErrorKind kind = errno == ENOENT ? ErrorKind::not_found : ErrorKind::invalid;
     return Error{kind, "cannot look at the spool, " + directory + ": " + std::strerror(errno)};
   }
-  if (!init_crypto()) return Error{ErrorKind::unavailable, "there is no source of random numbers"};
-  const auto key = read_key(key_file.empty() ? config_.key : KeyPlace{key_file, ""}, owner.st_uid);
+  const auto key = read_key(key_file_.empty() ? config_.key : KeyPlace{key_file_, ""}, owner.st_uid);
   if (!key) return key.error();
   HOLDFAST_TRY(become(owner));
   auto custody = open_custody(config_, *key);

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "appliance/appliance_status.h"
 #include "appliance/config.h"
@@ -24,15 +25,18 @@ class Respondent {
   static Result<std::unique_ptr<Respondent>> find(const Config& config, const std::string& key_file);
   ~Respondent();
 
+  // Where none runs the first question opens the spool. `not_found`: there is none yet. `unavailable`: somebody else
+  // has it.
   Result<Json> ask(const std::string& command, const Json& arguments);
   bool is_running() const { return client_ != nullptr; }
 
  private:
-  explicit Respondent(const Config& config) : config_(config) {}
-  Result<void> open_spool(const std::string& key_file);
+  Respondent(const Config& config, std::string key_file) : config_(config), key_file_(std::move(key_file)) {}
+  Result<void> open_spool();
   ApplianceStatus idle_status() const;
 
   const Config& config_;
+  const std::string key_file_;
   std::unique_ptr<ControlClient> client_;  // one of these two
   std::optional<Custody> custody_;
 };

@@ -1,6 +1,5 @@
 #include "appliance/service.h"
 
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -48,7 +47,9 @@ class Service {
     loop_.on_signal([this](int signal) { heard(signal); });
     loop_.every(kTick, [this] { tick(); });
     notify_ready();
-    log_.info("ready", {{"life", spool_.status().boot},
+    log_.info("ready", {{"site", ConfigName{config_.appliance.site}},
+                        {"version", Fixed{HOLDFAST_VERSION}},
+                        {"life", spool_.status().boot},
                         {"in_custody", spool_.status().in_custody},
                         {"start", Progress::now() - began_}});
     loop_.run();
@@ -243,13 +244,17 @@ int Service::stop() {
   const Nanoseconds began = Progress::now();
   stopping_ = true;
   notify_stopping();
+  notify_extend_timeout(kEndStop);
   std::thread([] {
     std::this_thread::sleep_for(kEndStop);
     ::_exit(0);
   }).detach();
 
   bool ended = end_loops(began);
-  if (control_) ended = control_->stop(began + kEndLoops) && ended;
+  if (control_) {
+    ended = control_->stop(began + kEndLoops) && ended;
+    ::unlink(config_.control.socket.c_str());
+  }
   watcher_->stop();
   upkeep_->stop();
   ended = watcher_->ended_by(began + kEndUpkeep) && ended;
@@ -298,8 +303,6 @@ void Service::leave(Fixed why, LogFields fields) {
 
 int run_service(const Config& config, Custody custody, Log& log) {
   ::umask(077);
-  const rlimit none{0, 0};
-  (void)::setrlimit(RLIMIT_CORE, &none);  // no plaintext in a dump (I7)
   ::signal(SIGPIPE, SIG_IGN);
   Service service(config, custody, log);
   return service.run();

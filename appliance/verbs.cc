@@ -1,6 +1,8 @@
 #include "appliance/verbs.h"
 
 #include <fmt/format.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <optional>
@@ -12,6 +14,7 @@
 #include "appliance/respondent.h"
 #include "appliance/service.h"
 #include "appliance/surroundings.h"
+#include "appliance/systemd.h"
 
 namespace holdfast {
 namespace {
@@ -42,6 +45,16 @@ int exit_code(const Error& error) {
     default:
       return kExitFailed;
   }
+}
+
+// Before anything secret is read: no dump of this process reaches a disk (I7), and the source of random numbers is
+// there.
+bool guard_secrets() {
+  const rlimit none{0, 0};
+  (void)::setrlimit(RLIMIT_CORE, &none);
+  if (init_crypto()) return true;
+  say("holdfast: there is no source of random numbers");
+  return false;
 }
 
 void tell_errors(const std::string& file, const LoadedConfig& loaded) {
@@ -118,7 +131,7 @@ int start_code(const Error& error) {
 }  // namespace
 
 int keygen(const std::string& path, bool json) {
-  if (!init_crypto()) return fail({ErrorKind::unavailable, "there is no source of random numbers"}, kExitTemporary);
+  if (!guard_secrets()) return kExitTemporary;
   const auto id = make_key_file(path);
   if (!id) return fail(id.error(), kExitFailed);
   Json answer;
@@ -137,7 +150,7 @@ int check(const CommonOptions& options) {
   LoadedConfig loaded = load_config(options.config);
   if (loaded.ok()) {
     Findings around;
-    if (!init_crypto()) return fail({ErrorKind::unavailable, "there is no source of random numbers"}, kExitTemporary);
+    if (!guard_secrets()) return kExitTemporary;
     check_surroundings(loaded.config, around);
     loaded.errors = around.errors();
     for (Finding& finding : around.warnings()) loaded.warnings.push_back(std::move(finding));
@@ -169,29 +182,31 @@ int run(const CommonOptions& options) {
   for (const Finding& finding : loaded.warnings)
     log.warning("configuration", {{"what", OwnWords{finding_text(options.config, finding)}}});
 
-  if (!init_crypto()) return fail({ErrorKind::unavailable, "there is no source of random numbers"}, kExitTemporary);
+  if (!guard_secrets()) return kExitTemporary;
   const auto refuse = [&](const Error& error) {
     log.error("cannot start", {{"error", error}});
     return start_code(error);
   };
   const auto key = read_key(options.key_file.empty() ? config.key : KeyPlace{options.key_file, ""}, ::geteuid());
   if (!key) return refuse(key.error());
+  notify_status("opening the spool");
   auto custody = open_custody(config, *key);
   if (!custody) return refuse(custody.error());
   return run_service(config, std::move(*custody), log);
 }
 
-int operate(const CommonOptions& options, const std::string& command, Json arguments) {
+int operate(const CommonOptions& options, const std::string& command, const Json& arguments) {
   const auto config = good_config(options.config);
   if (!config) return kExitUsage;
+  if (!guard_secrets()) return kExitTemporary;
   const auto respondent = Respondent::find(*config, options.key_file);
-  if (!respondent)
-    return fail(respondent.error(), command == "status" ? kExitTemporary : exit_code(respondent.error()));
-  if (!(*respondent)->is_running()) say("no appliance runs; this is the spool itself");
+  if (!respondent) return fail(respondent.error(), exit_code(respondent.error()));
+  const bool running = (*respondent)->is_running();
+  if (!running) say("holdfast: no appliance runs; this is the spool itself");
   if (command == "spool verify") return verify(**respondent, options);
   const auto answer = (*respondent)->ask(command, arguments);
-  if (!answer) return fail(answer.error(), exit_code(answer.error()));
-  return print_answer(options, command, *answer);
+  if (answer.ok()) return print_answer(options, command, *answer);
+  return fail(answer.error(), command == "status" && !running ? kExitTemporary : exit_code(answer.error()));
 }
 
 }  // namespace holdfast

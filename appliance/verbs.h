@@ -23,6 +23,6 @@ int keygen(const std::string& path, bool json);
 int check(const CommonOptions& options);
 int run(const CommonOptions& options);
 // A command of commands.h.
-int operate(const CommonOptions& options, const std::string& command, Json arguments);
+int operate(const CommonOptions& options, const std::string& command, const Json& arguments);
 
 }  // namespace holdfast
