@@ -186,8 +186,11 @@ Result<std::uint64_t> Spool::retarget(TargetNumber from, TargetNumber to) {
     changed += change.settled.size();
     if (some->size() < kRecordsAtOnce) break;
   }
-  const std::lock_guard lock(parts.state_mutex);
-  ++parts.target_state(to).generation;
+  {
+    const std::lock_guard lock(parts.state_mutex);
+    parts.send_back(parts.target_state(to));
+  }
+  parts.call_back();
   return changed;
 }
 

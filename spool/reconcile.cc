@@ -143,7 +143,7 @@ Result<void> Spool::Parts::adopt(const RecordId& id) {
   const std::lock_guard lock(state_mutex);
   if (header->sequence >= next_sequence) next_sequence = header->sequence + 1;
   // It may lie behind where the targets' readers are.
-  for (const RouteTarget& target : route_locked(row.route)) ++target_state(target.target).generation;
+  for (const RouteTarget& target : route_locked(row.route)) send_back(target_state(target.target));
   return {};
 }
 

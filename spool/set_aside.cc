@@ -138,7 +138,7 @@ Result<void> Spool::Parts::back_into_line(Sequence sequence) {
   std::vector<JournalRecord*> damaged_file;
   {
     const std::lock_guard lock(state_mutex);
-    for (TargetState& target : targets) ++target.generation;
+    for (TargetState& target : targets) send_back(target);
     std::erase_if(hidden, [&](const auto& entry) { return entry.first == sequence; });
     JournalRecord* record = records.find(sequence);
     if (record != nullptr && record->place == Place::filed) damaged_file.push_back(record);

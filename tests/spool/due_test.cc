@@ -30,5 +30,34 @@ TEST(Due, BehindAPageOfSettledRows_NothingIsPassedOver) {
   }
 }
 
+// Who sleeps until something is due must hear of records that come to lie behind where the readers are.
+TEST(Due, RecordsOfAGoneTarget_AreCalledOutWhenTheyAreRetargeted) {
+  SpoolWorld world;
+  ASSERT_TRUE(world.open());
+  ASSERT_TRUE(world.put(1, 10));
+  const TargetNumber renamed = *world.spool->target_number("hub2");
+  int called = 0;
+  world.spool->on_due([&] { ++called; });
+  ASSERT_TRUE(world.spool->retarget(world.hub, renamed).ok());
+  EXPECT_GE(called, 1);
+}
+
+TEST(Due, RecordsThatTheIndexHadForgotten_AreCalledOutWhenTheyAreFound) {
+  SpoolWorld world;
+  world.options.linger = Nanoseconds(0);  // files alone: the journal does not know them either
+  ASSERT_TRUE(world.open());
+  ASSERT_TRUE(world.put(1, 60));
+  ASSERT_TRUE(world.close());
+  world.forget();
+  for (const char* part : {"index.sqlite3", "index.sqlite3-wal"}) world.fs.erase(part);
+  ASSERT_TRUE(world.open());
+  int called = 0;
+  world.spool->on_due([&] { ++called; });
+  ASSERT_TRUE(world.settle_down());
+  EXPECT_EQ(world.spool->status().in_files, 60U);
+  EXPECT_GE(called, 1);
+  world.expect_promises("the index was lost");
+}
+
 }  // namespace
 }  // namespace holdfast
