@@ -219,7 +219,9 @@ Result<std::uint64_t> Journal::Parts::visit_batch(const Open& segment, const Fou
   for (std::size_t at = 0; at < frames.size();) {
     const auto header = read_header(frames.subspan(at), namer);
     const std::size_t size = header ? kFrameHeaderSize + header->body_size : 0;
-    if (header && size <= frames.size() - at && read_body(*header, frames.subspan(at, size), namer)) {
+    // Behind the tear of a batch may lie whole frames of an earlier use of the segment: no put below its base is of this one (R51).
+    const bool stale = header && header->kind == FrameKind::put && header->sequence < segment.base;
+    if (header && !stale && size <= frames.size() - at && read_body(*header, frames.subspan(at, size), namer)) {
       const FrameSpot spot{segment.number, static_cast<std::uint32_t>(start + at), static_cast<std::uint32_t>(size)};
       HOLDFAST_TRY(visitor.frame(*header, frames.subspan(at, size), spot));
       puts += header->kind == FrameKind::put ? 1u : 0u;

@@ -40,6 +40,8 @@ Result<void> make_directory(FileSystem& fs, const std::string& path) {
   return {};
 }
 
+bool is_damaged_name(std::string_view name) { return name.starts_with("damaged-") && name.ends_with(".bin"); }
+
 }  // namespace
 
 std::string record_directory(const RecordId& id) { return directory_of(id.bytes[0]); }
@@ -181,7 +183,28 @@ Result<std::string> RecordFiles::next_damaged_name() {
   }
 }
 
+// The file that holds just these bytes, or an empty name.
+Result<std::string> RecordFiles::find_damaged(ByteView bytes) {
+  std::vector<std::string> paths;
+  HOLDFAST_TRY(fs_.list(std::string(kQuarantine), [&](std::string_view name, NameType type) {
+    if (type == NameType::file && is_damaged_name(name)) paths.push_back(fmt::format("{}/{}", kQuarantine, name));
+    return true;
+  }));
+  for (const std::string& path : paths) {
+    auto file = fs_.inspect(path);
+    if (!file) return file.error();
+    if (file->size != bytes.size()) continue;
+    auto there = read_file(fs_, path, bytes.size());
+    if (!there) return there.error();
+    if (std::ranges::equal(*there, bytes)) return path;
+  }
+  return std::string();
+}
+
 Result<std::string> RecordFiles::write_damaged(ByteView bytes) {
+  // The journal is read at every start until the segment is given back.
+  auto kept = find_damaged(bytes);
+  if (!kept || !kept->empty()) return kept;
   auto path = next_damaged_name();
   if (!path) return path.error();
   auto file = fs_.open(*path, OpenMode::create_new);
@@ -256,7 +279,7 @@ Result<void> RecordFiles::list_quarantine(const std::function<void(const Quarant
     const auto ours = type == NameType::file ? parse_quarantine_name(name) : std::nullopt;
     if (ours) {
       visit(*ours);
-    } else if (type == NameType::file && name.starts_with("damaged-") && name.ends_with(".bin")) {
+    } else if (type == NameType::file && is_damaged_name(name)) {
       ++damaged;
     } else {
       ++ignored;

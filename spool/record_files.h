@@ -51,7 +51,7 @@ class RecordFiles {
   Result<Bytes> read_quarantined(const RecordId& id, Sequence sequence);
   // Writes and syncs file and directory before it returns. `exists`: it is there already, with the same first frame; nothing was done.
   Result<void> write_quarantined(const RecordId& id, Sequence sequence, ByteView frame, ByteView note);
-  // Bytes without a readable header: damaged-<n>.bin with the next free n, synced. Returns the name.
+  // Bytes without a readable header: damaged-<n>.bin with the next free n, synced; nothing when they are kept already. Returns the name.
   Result<std::string> write_damaged(ByteView bytes);
   // Moves a file of records/ that is no frame with the id of its name to damaged-<n>.bin, synced.
   Result<std::string> move_damaged(const RecordId& id);
@@ -70,6 +70,7 @@ class RecordFiles {
  private:
   Result<void> rewrite_own(const RecordId& id, Sequence sequence, ByteView frame, bool sync_each);
   Result<std::string> next_damaged_name();
+  Result<std::string> find_damaged(ByteView bytes);
 
   FileSystem& fs_;
   const Namer& namer_;

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
 #include <thread>
 
 #include "spool/record_files.h"
@@ -295,6 +297,60 @@ TEST(SpoolRules, TornLastBatch_KeepsItsWholeFrames) {
   EXPECT_EQ(world.spool->status().totals.lost, 0u) << "it may never have been acknowledged";
   world.may_be_missing = {3};
   world.expect_promises("a torn last batch");
+}
+
+// Messages of one size, batches of one size: behind the tear lie whole frames of the segment's earlier use.
+TEST(SpoolRules, TornLastBatch_OverAnEarlierUse_BringsNothingBack_AndLosesNothing) {
+  for (const std::uint64_t kept_blocks : {1u, 2u}) {
+    SpoolWorld world;
+    ASSERT_TRUE(world.open());
+    constexpr std::uint64_t kBatch = 24;
+    std::uint64_t next = 1;
+    const auto segments = [&] {
+      std::map<std::string, Bytes> held;
+      for (const auto& path : world.fs.files()) {
+        if (path.starts_with("journal/")) held[path] = world.fs.bytes(path);
+      }
+      return held;
+    };
+    std::map<std::string, Bytes> before;
+    // Until a batch is the first of a segment's fourth use.
+    for (std::uint64_t round = 0; round < 40; ++round, next += kBatch) {
+      before = segments();
+      ASSERT_TRUE(world.put(next, kBatch)) << world.last_error;
+      ASSERT_EQ(world.deliver(world.hub), static_cast<int>(kBatch));
+      ASSERT_TRUE(world.maintain());
+    }
+    const auto after = segments();
+    std::size_t torn = 0;
+    for (const auto& [path, bytes] : after) {
+      const Bytes& old = before.at(path);
+      std::size_t first = 0;
+      while (first < bytes.size() && old[first] == bytes[first]) ++first;
+      if (first == bytes.size()) continue;
+      // The batch of this round: where its block begins. The rest of it did not get to the medium.
+      std::size_t block = first / kBlockBytes * kBlockBytes;
+      if (block == 0) block = kBlockBytes;
+      Bytes mixed = bytes;
+      const std::size_t tear = block + kept_blocks * kBlockBytes;
+      std::copy(old.begin() + static_cast<std::ptrdiff_t>(tear), old.end(), mixed.begin() + static_cast<std::ptrdiff_t>(tear));
+      world.forget();
+      world.fs.plant(path, mixed);
+      ++torn;
+    }
+    ASSERT_EQ(torn, 1u);
+    for (std::uint64_t number = next - kBatch; number < next; ++number) world.acknowledged.erase(number);  // its sync never returned
+    for (int life = 0; life < 3; ++life) {
+      ASSERT_TRUE(world.open()) << world.last_error;
+      EXPECT_EQ(world.spool->status().totals.lost, 0u);
+      EXPECT_LT(due_count(world, world.hub), kBatch);
+      world.forget();
+    }
+    EXPECT_EQ(std::ranges::count_if(world.fs.files(), [](const auto& path) { return path.starts_with("quarantine/damaged-"); }), 1)
+        << "kept once, however often it is read";
+    ASSERT_TRUE(world.open());
+    world.expect_promises("a batch torn over an earlier use");
+  }
 }
 
 }  // namespace
