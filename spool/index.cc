@@ -114,7 +114,6 @@ Result<std::unique_ptr<Index>> Index::open(FileSystem& fs, const Uuid& uuid, con
     opened = attempt();
   }
   if (!opened.ok()) return opened.error();
-  HOLDFAST_TRY(parts->reserve.make());
   parts->database->on_corrupt([&fs] { (void)set_aside(fs); });
   return std::unique_ptr<Index>(new Index(std::move(parts)));
 }

@@ -164,6 +164,8 @@ TEST(IndexCrash, OnAFullDisk_SettlingGetsTheReserve_FilingDoesNot_AndBothGoOnWhe
   IndexChange filing;
   for (Sequence n = 1; n <= 2000; ++n) filing.filed.push_back(record_of(n, {kHub}));
   ASSERT_TRUE(index->apply(filing, Durability::durable).ok());
+  ASSERT_FALSE(fs.there(kReserve)) << "opening is quick";
+  ASSERT_TRUE(index->tidy().ok());
   ASSERT_TRUE(fs.there(kReserve));
   leave_free(fs, 16 * 1024);
 

@@ -23,6 +23,7 @@ TEST(Index, ANewOne_SaysSo_AndKeepsItsEraForLater) {
     EXPECT_TRUE(index->rebuilt());
     EXPECT_EQ(index->era(), "first");
     EXPECT_EQ(index->records(), 0u);
+    ASSERT_TRUE(index->tidy().ok());
     EXPECT_GE(index->disk_bytes(), kReserveBytes);
     ASSERT_TRUE(index->close().ok());
   }
