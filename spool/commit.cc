@@ -30,6 +30,8 @@ class Commit {
   // Verdicts are filled in; they count only when finish() has returned well.
   Result<void> take(CommitRequest& request);
   Result<void> finish();
+  // That is why something was not taken; others may go on.
+  bool quarantine_is_full() const { return quarantine_is_full_; }
 
  private:
   struct Found {
@@ -56,6 +58,7 @@ class Commit {
   std::vector<JournalRecord> direct_;          // in files, not synced yet
   std::uint32_t frames_ = 0;
   DirtyDirectories direct_dirty_;
+  bool quarantine_is_full_ = false;
 };
 
 std::vector<Prepared> Spool::Parts::prepare(std::span<const Arrival> arrivals) const {
@@ -115,12 +118,16 @@ void Spool::Parts::commit_group(std::span<CommitRequest* const> group) {
       if (pressure.paused()) return refuse_all({ErrorKind::full, std::string("the spool is full: ") + pressure_text(pressure.kind)});
       wake_up = wake;
     }
+    const auto give_up = [&](const Error& error) {
+      if (error.kind == ErrorKind::full && !commit.quarantine_is_full()) note_no_room();
+      return fail(error);
+    };
     for (CommitRequest* request : group) {
-      if (auto taken = commit.take(*request); !taken) request->error = fail(taken.error());
+      if (auto taken = commit.take(*request); !taken) request->error = give_up(taken.error());
       if (const auto error = dead_error()) return refuse_all(*error);
     }
     // Whoever shares the last sync shares its fate (R: pending identities).
-    if (auto finished = commit.finish(); !finished) return refuse_all(fail(finished.error()));
+    if (auto finished = commit.finish(); !finished) return refuse_all(give_up(finished.error()));
     const std::lock_guard lock(state_mutex);
     for (const CommitRequest* request : group) {
       if (request->error) continue;
@@ -223,9 +230,13 @@ Result<Verdict> Commit::set_aside(const Prepared& prepared, Reason reason, Verdi
   }
   {
     const std::lock_guard lock(parts_.index_mutex);
-    if (parts_.index->quarantine_bytes() + own.frame_size > parts_.options.limits.quarantine_max_bytes) {
-      return Error{ErrorKind::full, "the quarantine is full (spool.quarantine_max_bytes)"};
-    }
+    const std::uint64_t bytes = parts_.index->quarantine_bytes() + own.frame_size;
+    quarantine_is_full_ = bytes > parts_.options.limits.quarantine_max_bytes;
+  }
+  if (quarantine_is_full_) {
+    const std::lock_guard lock(parts_.state_mutex);
+    parts_.quarantine_full = parts_.clock.monotonic();
+    return Error{ErrorKind::full, "the quarantine is full (spool.quarantine_max_bytes)"};
   }
   const Sequence sequence = parts_.next_sequence++;
   FrameHeader header = header_of(own, sequence);

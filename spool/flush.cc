@@ -48,6 +48,7 @@ Result<void> Spool::Parts::flush(const std::vector<JournalRecord*>& to_file) {
   std::vector<Written> written;
   std::vector<Rejection> unfit;
   Bytes frame;
+  Result<void> cut_short;
   for (JournalRecord* record : to_file) {
     HOLDFAST_TRY(journal->read(record->spot, frame));
     const auto header = read_header(frame, keyring->namer());
@@ -59,6 +60,11 @@ Result<void> Spool::Parts::flush(const std::vector<JournalRecord*>& to_file) {
       // An earlier record has the name: it stays, and the newcomer is kept beside it.
       unfit.push_back({record->sequence, record->id, TargetNumber{}, Reason::none, {}});
       continue;
+    }
+    if (!filed && filed.error().kind == ErrorKind::full) {
+      // What had room gets its rows.
+      cut_short = filed;
+      break;
     }
     if (!filed) return filed;
     written.push_back({record, 0});
@@ -81,13 +87,36 @@ Result<void> Spool::Parts::flush(const std::vector<JournalRecord*>& to_file) {
     }
   }
   change.add.delivered = left.size();
-  HOLDFAST_TRY(apply(change, left.empty() ? Durability::lazy : Durability::durable));
+  auto applied = apply(change, left.empty() ? Durability::lazy : Durability::durable);
+  if (!applied && applied.error().kind == ErrorKind::full) {
+    std::vector<const JournalRecord*> rowless;
+    for (const Written& file : written) rowless.push_back(file.record);
+    HOLDFAST_TRY(remove_without_row(rowless));
+  }
+  HOLDFAST_TRY(applied);
   {
     const std::lock_guard lock(state_mutex);
     for (const Written& file : written) became_filed(*file.record, file.waiting);
     rejections.insert(rejections.end(), unfit.begin(), unfit.end());
   }
-  return unlink(left);
+  HOLDFAST_TRY(unlink(left));
+  return cut_short;
+}
+
+// Files that no row knows of, though the journal has or had their records: left there they would be adopted, as new (R52).
+Result<void> Spool::Parts::remove_without_row(const std::vector<const JournalRecord*>& of) {
+  std::vector<std::pair<RecordId, Sequence>> names;
+  {
+    const std::lock_guard lock(state_mutex);
+    for (const JournalRecord* record : of) {
+      if (record->place != Place::filed) names.emplace_back(record->id, record->sequence);
+    }
+  }
+  for (const auto& [id, sequence] : names) {
+    auto removed = files->remove(id, sequence, dirty);
+    if (!removed) return removed.error();
+  }
+  return {};
 }
 
 // From here on the index decides about the record; what was settled since its row was written it still has to hear.
@@ -136,6 +165,14 @@ Result<void> Spool::Parts::retire_oldest() {
     if (live.empty()) break;
     HOLDFAST_TRY(flush(live));
     HOLDFAST_TRY(set_aside_rejected());
+  }
+  // What a flush of an earlier life began, until names have been compared.
+  if (reconcile.load() != Reconcile::finished) {
+    std::vector<const JournalRecord*> earlier;
+    for (const JournalRecord& record : segment.records) {
+      if (!record.this_life) earlier.push_back(&record);
+    }
+    HOLDFAST_TRY(remove_without_row(earlier));
   }
   HOLDFAST_TRY(sync_files());
   IndexChange change;

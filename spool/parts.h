@@ -124,6 +124,12 @@ struct Spool::Parts {
   std::map<std::pair<Sequence, TargetNumber>, Rejection> reject_marks;  // rejected, while another required target still waits
   VerdictCounts verdicts;
   Pressure pressure;
+  struct NoRoom {
+    Nanoseconds found{0};
+    std::uint64_t free_bytes = 0, free_inodes = 0;  // the least since
+  };
+  std::optional<NoRoom> no_room;                 // a commit found none, though no limit was reached
+  std::optional<Nanoseconds> quarantine_full;    // when a commit found it so, the last time
   SpaceInfo space;
   std::vector<std::string> notices;
   std::uint64_t ignored_names = 0;
@@ -174,6 +180,8 @@ struct Spool::Parts {
   void call_back();  // no lock held: whoever waits learns that readers were sent back
   Result<Nanoseconds> maintain();
   Result<void> update_pressure();
+  void note_no_room();
+  bool still_no_room();  // state_mutex held
   Result<void> tidy();
   bool done_frames_are_due() const;
   Result<void> raise_floor_and_rotate();
@@ -208,6 +216,7 @@ struct Spool::Parts {
   // flush.cc
   Result<bool> flush_lingering();
   Result<void> flush(const std::vector<JournalRecord*>& records_to_file);
+  Result<void> remove_without_row(const std::vector<const JournalRecord*>& of);
   void became_filed(JournalRecord& record, TargetBits waiting_in_row);  // state_mutex held
   Result<void> sync_files();
   Result<void> retire_oldest();

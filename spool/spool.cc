@@ -14,6 +14,12 @@ namespace {
 
 // Pressure is released only when this much of a limit is free again, so that the intake does not flutter.
 constexpr double kRelease = 0.95;
+// A commit that found no room tries again when so much has become free, or after a while: the journal frees itself without the disk.
+constexpr std::uint64_t kSomeRoom = 1u << 20;
+constexpr std::uint64_t kSomeInodes = 16;
+constexpr Nanoseconds kTryForRoom = std::chrono::seconds(1);
+// A source that a full quarantine holds tries more often than this.
+constexpr Nanoseconds kQuarantineHolds = std::chrono::seconds(2);
 
 const std::vector<RouteTarget> kNoTargets;
 
@@ -31,6 +37,8 @@ const char* pressure_text(PressureKind kind) {
       return "the disk has less than spool.min_free_bytes left";
     case PressureKind::disk_inodes:
       return "the disk has less than spool.min_free_inodes left";
+    case PressureKind::disk_full:
+      return "the disk is full";
     case PressureKind::quarantine:
       return "spool.quarantine_max_bytes is reached";
     case PressureKind::read_only:
@@ -196,11 +204,28 @@ Result<void> Spool::Parts::update_pressure() {
   const auto under = [&](double free, double least) { return free * slack < least; };
   const double inodes_least = limits.min_free_inodes_percent / 100.0 * static_cast<double>(space.total_inodes);
   pressure.kind = reserve_spent ? PressureKind::disk_bytes : PressureKind::none;
+  if (still_no_room()) pressure.kind = PressureKind::disk_full;
   if (under(static_cast<double>(space.free_bytes), static_cast<double>(limits.min_free_bytes))) pressure.kind = PressureKind::disk_bytes;
   if (space.total_inodes != 0 && under(static_cast<double>(space.free_inodes), inodes_least)) pressure.kind = PressureKind::disk_inodes;
   if (over(index_bytes + journal_disk_bytes, limits.max_bytes)) pressure.kind = PressureKind::max_bytes;
   if (over(file_records + journal_live, limits.max_records)) pressure.kind = PressureKind::max_records;
   return {};
+}
+
+void Spool::Parts::note_no_room() {
+  const std::lock_guard lock(state_mutex);
+  no_room = NoRoom{clock.monotonic(), space.free_bytes, space.free_inodes};
+  pressure.kind = PressureKind::disk_full;
+}
+
+bool Spool::Parts::still_no_room() {
+  if (!no_room) return false;
+  const bool freed = space.free_bytes >= no_room->free_bytes + kSomeRoom || space.free_inodes >= no_room->free_inodes + kSomeInodes;
+  if (freed || clock.monotonic() - no_room->found >= kTryForRoom) no_room.reset();
+  if (!no_room) return false;
+  no_room->free_bytes = std::min(no_room->free_bytes, space.free_bytes);
+  no_room->free_inodes = std::min(no_room->free_inodes, space.free_inodes);
+  return true;
 }
 
 Pressure Spool::pressure() const {
@@ -428,6 +453,8 @@ SpoolStatus Spool::status() const {
   status.ignored_names = parts.ignored_names;
   status.bad_done_frames = parts.bad_done_frames;
   status.pressure = parts.pressure;
+  const bool holds = parts.quarantine_full && parts.clock.monotonic() - *parts.quarantine_full < kQuarantineHolds;
+  if (holds && !status.pressure.paused()) status.pressure.kind = PressureKind::quarantine;
   status.verdicts = parts.verdicts;
   status.site_changed = parts.site_changed;
   status.unsafe_file_system = parts.unsafe_fs;

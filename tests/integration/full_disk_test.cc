@@ -36,16 +36,17 @@ TEST_P(FullDisk, PausesTheIntake_AndDrainsAndResumesWithoutARestart) {
   JetStreamClient(hub.url()).make_stream(kHubStream, {"telemetry.>"});
   hub.kill();
   Appliance box(HOLDFAST_BINARY, {nats_source(edge.url(), kEdgeStream) + nats_target("hub", hub.url()),
-                                  std::string("journal_bytes = \"8MiB\"\nlinger = \"200ms\"\n") + filling.limits,
+                                  std::string("journal_bytes = \"4MiB\"\nlinger = \"200ms\"\n") + filling.limits,
                                   disk.path() + "/state", filling.room});
   JetStreamClient(edge.url()).publish_many(kSubject, 1, filling.messages, filling.size);
   box.start();
   const pid_t pid = box.pid();
   ASSERT_TRUE(eventually([&] { return box.status()["disk"]["pressure"].text() != ""; }, kPatience))
       << pretty_json_text(box.status());
+  // A commit may find the disk full a moment before the upkeep sees which limit was reached.
+  EXPECT_TRUE(eventually([&] { return box.status()["disk"]["pressure"].text().find(filling.pressure) != std::string::npos; }, kPatience))
+      << box.status()["disk"]["pressure"].text();
   const Json full = box.status();
-  EXPECT_NE(full["disk"]["pressure"].text().find(filling.pressure), std::string::npos)
-      << full["disk"]["pressure"].text();
   EXPECT_TRUE(needs_attention(box, "intake_paused"));
   EXPECT_LT(full["accounting"]["taken"].count(), filling.messages);
   EXPECT_GT(full["accounting"]["taken"].count(), filling.messages / 20);
@@ -66,10 +67,10 @@ INSTANTIATE_TEST_SUITE_P(
     Of, FullDisk,
     testing::Values(Filling{"BytesAboveAReserve", 0, "min_free_bytes = \"8MiB\"\nmin_free_inodes = \"0%\"", "", 9000,
                             6000, "min_free_bytes"},
-                    Filling{"BytesToTheLast", 0, kNoReserve, "", 9000, 6000, ""},
+                    Filling{"BytesToTheLast", 0, kNoReserve, "", 11000, 6000, "the disk"},
                     Filling{"InodesAboveAReserve", 4000, "min_free_bytes = \"1MiB\"\nmin_free_inodes = \"10%\"", "",
-                            8000, 200, "min_free_inodes"},
-                    Filling{"InodesToTheLast", 4000, kNoReserve, "", 8000, 200, ""},
+                            12000, 1000, "min_free_inodes"},
+                    Filling{"InodesToTheLast", 4000, kNoReserve, "", 12000, 1000, "the disk"},
                     Filling{"RecordsOfTheConfiguration", 0, kNoReserve, "max_records = 3000", 8000, 200, "max_records"},
                     Filling{"BytesOfTheConfiguration", 0, kNoReserve, "max_bytes = \"32MiB\"", 8000, 6000,
                             "max_bytes"}),

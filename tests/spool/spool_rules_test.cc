@@ -353,5 +353,55 @@ TEST(SpoolRules, TornLastBatch_OverAnEarlierUse_BringsNothingBack_AndLosesNothin
   }
 }
 
+TEST(SpoolRules, FlushCutShortByAFullDisk_LeavesNoFileBehind) {
+  for (std::uint64_t nth = 1; nth <= 60; ++nth) {
+    SpoolWorld world;
+    ASSERT_TRUE(world.open());
+    ASSERT_TRUE(world.settle_down());
+    ASSERT_TRUE(world.put(1, 8));
+    world.clock.advance(std::chrono::seconds(2));
+    world.fs.fail_at(world.fs.steps() + nth, {FaultKind::full, false, false});
+    ASSERT_TRUE(world.maintain()) << world.last_error;
+    world.fs.clear_faults();
+    while (world.deliver(world.hub) > 0) {
+    }
+    ASSERT_TRUE(world.close()) << world.last_error;
+    EXPECT_TRUE(record_paths(world.fs).empty()) << nth;
+    ASSERT_TRUE(world.open());
+    ASSERT_TRUE(world.settle_down());
+    EXPECT_EQ(world.spool->audit()->taken, 8u) << nth;
+    EXPECT_EQ(due_count(world, world.hub), 0u) << nth;
+  }
+}
+
+TEST(SpoolRules, FlushCutShortByAStop_LeavesNoFileBehind) {
+  SpoolWorld world;
+  ASSERT_TRUE(world.open());
+  ASSERT_TRUE(world.settle_down());
+  ASSERT_TRUE(world.put(1, 8));
+  const auto one_file = [&](std::uint64_t, std::string_view verb, std::string_view path) {
+    if (verb != "sync_all" && !(verb == "open" && path.starts_with("records/"))) return;
+    if (record_paths(world.fs).size() < 3) return;
+    world.fs.fail_next({FaultKind::power_cut, true});
+  };
+  world.fs.observe(one_file);
+  world.clock.advance(std::chrono::seconds(2));
+  EXPECT_FALSE(world.maintain());
+  world.fs.observe({});
+  world.forget();
+  world.fs.clear_faults();
+  world.fs.lose_power(Loss::keep_all);
+  ASSERT_FALSE(record_paths(world.fs).empty());
+  ASSERT_TRUE(world.open()) << world.last_error;
+  // Delivered and its segment given back before names are compared.
+  EXPECT_EQ(world.deliver(world.hub), 8);
+  ASSERT_TRUE(world.close()) << world.last_error;
+  EXPECT_TRUE(record_paths(world.fs).empty());
+  ASSERT_TRUE(world.open());
+  ASSERT_TRUE(world.settle_down());
+  EXPECT_EQ(world.spool->audit()->taken, 8u);
+  EXPECT_EQ(due_count(world, world.hub), 0u);
+}
+
 }  // namespace
 }  // namespace holdfast

@@ -321,6 +321,8 @@ TEST(Spool, DiskFull_DrainsAndResumesByItself) {
 TEST(Spool, StartOnAFullDisk_StillDrains) {
   SpoolWorld world;
   ASSERT_TRUE(world.open());
+  world.clock.advance(std::chrono::seconds(2));
+  ASSERT_TRUE(world.maintain());  // makes the reserve
   ASSERT_TRUE(world.put(1, 30));
   world.forget();
   world.fs.restart_without_power_loss();
