@@ -353,7 +353,7 @@ TEST(SpoolRules, TornLastBatch_OverAnEarlierUse_BringsNothingBack_AndLosesNothin
   }
 }
 
-TEST(SpoolRules, FlushCutShortByAFullDisk_LeavesNoFileBehind) {
+TEST(SpoolRules, FlushCutShort_LeavesNoFileBehind) {
   for (std::uint64_t nth = 1; nth <= 60; ++nth) {
     SpoolWorld world;
     ASSERT_TRUE(world.open());
@@ -374,7 +374,7 @@ TEST(SpoolRules, FlushCutShortByAFullDisk_LeavesNoFileBehind) {
   }
 }
 
-TEST(SpoolRules, FlushCutShortByAStop_LeavesNoFileBehind) {
+TEST(SpoolRules, FlushCutShort_ByAStop_LeavesNoFileBehind) {
   SpoolWorld world;
   ASSERT_TRUE(world.open());
   ASSERT_TRUE(world.settle_down());
