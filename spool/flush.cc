@@ -39,16 +39,25 @@ Result<bool> Spool::Parts::flush_lingering() {
 }
 
 // Files first, straight under their final names: the journal holds the records until the files are known to be durable. Then the rows.
+// `full`: what had room has both file and row, the rest has neither.
 Result<void> Spool::Parts::flush(const std::vector<JournalRecord*>& to_file) {
   if (to_file.empty()) return {};
-  struct Written {
-    JournalRecord* record = nullptr;
-    TargetBits waiting = 0;
-  };
-  std::vector<Written> written;
-  std::vector<Rejection> unfit;
+  std::vector<Flushed> written;
+  const auto all_written = write_files(to_file, written);
+  if (!all_written && all_written.error().kind != ErrorKind::full) return all_written;
+  if (written.empty()) return all_written;
+  auto added = add_rows(written);
+  if (!added && added.error().kind == ErrorKind::full) {
+    std::vector<const JournalRecord*> rowless;
+    for (const Flushed& file : written) rowless.push_back(file.record);
+    HOLDFAST_TRY(remove_without_row(rowless));
+  }
+  HOLDFAST_TRY(added);
+  return all_written;
+}
+
+Result<void> Spool::Parts::write_files(const std::vector<JournalRecord*>& to_file, std::vector<Flushed>& written) {
   Bytes frame;
-  Result<void> cut_short;
   for (JournalRecord* record : to_file) {
     HOLDFAST_TRY(journal->read(record->spot, frame));
     const auto header = read_header(frame, keyring->namer());
@@ -58,23 +67,24 @@ Result<void> Spool::Parts::flush(const std::vector<JournalRecord*>& to_file) {
     auto filed = files->write(record->id, record->sequence, frame, !whole_sync, dirty);
     if (!filed && filed.error().kind == ErrorKind::exists) {
       // An earlier record has the name: it stays, and the newcomer is kept beside it.
-      unfit.push_back({record->sequence, record->id, TargetNumber{}, Reason::none, {}});
+      const std::lock_guard lock(state_mutex);
+      const bool known = std::ranges::any_of(rejections, [&](const Rejection& one) { return one.sequence == record->sequence; });
+      if (!known) rejections.push_back({record->sequence, record->id, TargetNumber{}, Reason::none, {}});
       continue;
-    }
-    if (!filed && filed.error().kind == ErrorKind::full) {
-      // What had room gets its rows.
-      cut_short = filed;
-      break;
     }
     if (!filed) return filed;
     written.push_back({record, 0});
   }
+  return {};
+}
+
+Result<void> Spool::Parts::add_rows(std::vector<Flushed>& written) {
   HOLDFAST_TRY(sync_files());
   IndexChange change;
   std::vector<std::pair<RecordId, Sequence>> left;
   {
     const std::lock_guard lock(state_mutex);
-    for (Written& file : written) {
+    for (Flushed& file : written) {
       const JournalRecord& record = *file.record;
       file.waiting = record.waiting;
       if (record.place == Place::filed) continue;  // its row is there, only the file was in doubt
@@ -87,20 +97,12 @@ Result<void> Spool::Parts::flush(const std::vector<JournalRecord*>& to_file) {
     }
   }
   change.add.delivered = left.size();
-  auto applied = apply(change, left.empty() ? Durability::lazy : Durability::durable);
-  if (!applied && applied.error().kind == ErrorKind::full) {
-    std::vector<const JournalRecord*> rowless;
-    for (const Written& file : written) rowless.push_back(file.record);
-    HOLDFAST_TRY(remove_without_row(rowless));
-  }
-  HOLDFAST_TRY(applied);
+  HOLDFAST_TRY(apply(change, left.empty() ? Durability::lazy : Durability::durable));
   {
     const std::lock_guard lock(state_mutex);
-    for (const Written& file : written) became_filed(*file.record, file.waiting);
-    rejections.insert(rejections.end(), unfit.begin(), unfit.end());
+    for (const Flushed& file : written) became_filed(*file.record, file.waiting);
   }
-  HOLDFAST_TRY(unlink(left));
-  return cut_short;
+  return unlink(left);
 }
 
 // Files that no row knows of, though the journal has or had their records: left there they would be adopted, as new (R52).

@@ -216,6 +216,12 @@ struct Spool::Parts {
   // flush.cc
   Result<bool> flush_lingering();
   Result<void> flush(const std::vector<JournalRecord*>& records_to_file);
+  struct Flushed {
+    JournalRecord* record = nullptr;
+    TargetBits waiting = 0;  // as its row says
+  };
+  Result<void> write_files(const std::vector<JournalRecord*>& records_to_file, std::vector<Flushed>& written);
+  Result<void> add_rows(std::vector<Flushed>& written);
   Result<void> remove_without_row(const std::vector<const JournalRecord*>& of);
   void became_filed(JournalRecord& record, TargetBits waiting_in_row);  // state_mutex held
   Result<void> sync_files();

@@ -354,13 +354,13 @@ TEST(SpoolRules, TornLastBatch_OverAnEarlierUse_BringsNothingBack_AndLosesNothin
 }
 
 TEST(SpoolRules, FlushCutShort_LeavesNoFileBehind) {
-  for (std::uint64_t nth = 1; nth <= 60; ++nth) {
+  for (std::uint64_t nth = 1; nth <= 80; ++nth) {
     SpoolWorld world;
     ASSERT_TRUE(world.open());
     ASSERT_TRUE(world.settle_down());
     ASSERT_TRUE(world.put(1, 8));
     world.clock.advance(std::chrono::seconds(2));
-    world.fs.fail_at(world.fs.steps() + nth, {FaultKind::full, false, false});
+    world.fs.fail_at(world.fs.steps() + (nth + 1) / 2, {FaultKind::full, nth % 2 == 0, false});
     ASSERT_TRUE(world.maintain()) << world.last_error;
     world.fs.clear_faults();
     while (world.deliver(world.hub) > 0) {
