@@ -30,6 +30,7 @@ constexpr auto kCloseLimit = seconds(5);       // for the library to close; then
 constexpr auto kCallLimit = seconds(8);        // for one publish or subscription in which nothing reaches the peer
 constexpr auto kUnacknowledged = seconds(30);  // until the kernel gives a silent peer up
 constexpr int kUnansweredPings = 2;
+constexpr int kSignAgain = 2;
 constexpr std::string_view kCredentialsRefused = "credentials_refused";
 
 Error unavailable(std::string text) {
@@ -217,7 +218,15 @@ struct Attempt {
   bool refused = false;
 
   bool run(const Candidate& to, Nanoseconds share) {
+    const Moment deadline = steady_clock::now() + share;
     const char* why = connect(to, share);
+    // Of some hundred greetings the library leaves one unsigned (seen with 3.4.1); the next has another nonce.
+    const bool signs = !options.nkey_file.empty() || !options.creds_file.empty();
+    for (int again = 0; why != nullptr && refused && signs && again < kSignAgain; ++again) {
+      const Nanoseconds left = deadline - steady_clock::now();
+      if (left <= Nanoseconds(0)) break;
+      why = connect(to, left);
+    }
     nats_ReleaseThreadMemory();
     if (why != nullptr) failure = fmt::format("cannot connect to {}: {}", place_of(to.endpoint), why);
     return why == nullptr;
@@ -441,56 +450,6 @@ std::size_t NatsConnection::max_payload() const {
   const CallWatch::Call call(parts_->watch);
   const std::int64_t most = natsConnection_GetMaxPayload(parts_->library->connection);
   return most < 0 ? 0 : static_cast<std::size_t>(most);
-}
-
-std::string_view NatsMessage::subject() const {
-  const char* text = natsMsg_GetSubject(static_cast<natsMsg*>(raw_));
-  return text == nullptr ? "" : text;
-}
-
-std::string_view NatsMessage::reply() const {
-  const char* text = natsMsg_GetReply(static_cast<natsMsg*>(raw_));
-  return text == nullptr ? "" : text;
-}
-
-ByteView NatsMessage::payload() const {
-  auto* message = static_cast<natsMsg*>(raw_);
-  return as_bytes({natsMsg_GetData(message), static_cast<std::size_t>(natsMsg_GetDataLength(message))});
-}
-
-std::optional<std::vector<Header>> NatsMessage::headers() const {
-  using Texts = std::unique_ptr<const char*, decltype(&std::free)>;
-  auto* message = static_cast<natsMsg*>(raw_);
-  std::vector<Header> headers;
-  const char** raw_names = nullptr;
-  int names = 0;
-  const natsStatus status = natsMsgHeader_Keys(message, &raw_names, &names);
-  if (status == NATS_NOT_FOUND) return headers;
-  if (status != NATS_OK) return std::nullopt;
-  const Texts owner(raw_names, &std::free);
-  for (int i = 0; i < names; ++i) {
-    const char** raw_values = nullptr;
-    int values = 0;
-    if (natsMsgHeader_Values(message, raw_names[i], &raw_values, &values) != NATS_OK) return std::nullopt;
-    const Texts values_owner(raw_values, &std::free);
-    for (int j = 0; j < values; ++j) headers.push_back({raw_names[i], raw_values[j]});
-  }
-  std::stable_sort(headers.begin(), headers.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
-  return headers;
-}
-
-int NatsMessage::status() const {
-  if (!payload().empty()) return 0;
-  const std::string_view text = status_header("Status");
-  int code = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), code);
-  return error == std::errc{} && end == text.data() + text.size() && code > 0 ? code : 0;
-}
-
-std::string_view NatsMessage::status_header(const char* name) const {
-  const char* text = nullptr;
-  if (natsMsgHeader_Get(static_cast<natsMsg*>(raw_), name, &text) != NATS_OK || text == nullptr) return {};
-  return text;
 }
 
 bool credentials_refused(const Error& error) {

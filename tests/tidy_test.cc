@@ -27,7 +27,7 @@ const std::vector<std::string> kRooms = {"crypto", "spool", "forwarder", "applia
 const std::map<std::string, Names> kDoors = {
     {"sodium.h", {"crypto/"}},
     {"sqlite3.h", {"spool/database.cc"}},
-    {"nats/", {"forwarder/nats_connection.cc"}},
+    {"nats/", {"forwarder/nats_connection"}},
     {"toml++/", {"appliance/config_file.cc"}},
     {"CLI/", {"appliance/command_line.cc"}},
     {"spdlog/", {"appliance/log.cc"}},
