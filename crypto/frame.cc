@@ -15,7 +15,6 @@ constexpr std::array<std::uint8_t, 4> kMagic = {'H', 'F', 'R', '1'};
 constexpr std::uint8_t kVersion = 1;
 constexpr std::uint8_t kHighestPriority = 9;
 constexpr std::uint16_t kClockTrusted = 1;
-constexpr std::uint16_t kBodyElsewhere = 2;
 
 // Where each field begins (FORMAT.md, "Frame").
 namespace at {
@@ -48,12 +47,11 @@ bool all_zero(ByteView bytes) {
 }
 
 bool is_sealed(const FrameHeader& header) {
-  return header.kind != FrameKind::done && !header.body_elsewhere;
+  return header.kind != FrameKind::done;
 }
 
 std::uint16_t flags_of(const FrameHeader& header) {
-  return static_cast<std::uint16_t>((header.clock_trusted ? kClockTrusted : 0) |
-                                    (header.body_elsewhere ? kBodyElsewhere : 0));
+  return header.clock_trusted ? kClockTrusted : 0;
 }
 
 std::uint8_t* extend(Bytes& out, std::size_t size) {
@@ -95,7 +93,6 @@ FrameHeader load_header(const std::uint8_t* frame) {
   FrameHeader header;
   header.kind = static_cast<FrameKind>(frame[at::kind]);
   header.clock_trusted = (flags & kClockTrusted) != 0;
-  header.body_elsewhere = (flags & kBodyElsewhere) != 0;
   header.body_size = load_le<std::uint32_t>(frame + at::body_size);
   header.data_key_id = load_le<std::uint32_t>(frame + at::data_key_id);
   header.sequence = load_le<std::uint64_t>(frame + at::sequence);
@@ -111,21 +108,13 @@ FrameHeader load_header(const std::uint8_t* frame) {
   return header;
 }
 
-bool has_known_flags(const FrameHeader& header, std::uint16_t flags) {
-  if ((flags & ~(kClockTrusted | kBodyElsewhere)) != 0) return false;
-  return !header.body_elsewhere || header.kind == FrameKind::put;
-}
-
 // The reserved bytes, and the fields for which a frame of this form has no use.
 bool has_zeros_in_place(const FrameHeader& header, const std::uint8_t* frame) {
   if (!all_zero({frame + at::reserved, 3})) return false;
-  if (is_sealed(header)) return true;
-  if (!all_zero(header.nonce)) return false;
-  return !header.body_elsewhere || header.body_crc == 0;
+  return is_sealed(header) || all_zero(header.nonce);
 }
 
 bool has_possible_size(const FrameHeader& header) {
-  if (header.body_elsewhere) return header.body_size == 0;
   if (header.body_size > kMaxFrameBody) return false;
   return !is_sealed(header) || header.body_size >= kFrameTagSize;
 }
@@ -182,19 +171,8 @@ void seal_frame(FrameHeader& header, ByteView body, const SecretKey& data_key, c
   finish(header, namer, frame);
 }
 
-void write_reference_frame(FrameHeader& header, const Namer& namer, Bytes& out) {
-  require(header.kind == FrameKind::put, "only a put can have its body elsewhere");
-  header.body_elsewhere = true;
-  header.body_size = 0;
-  header.data_key_id = 0;
-  header.nonce = {};
-  std::uint8_t* frame = extend(out, kFrameHeaderSize);
-  store_facts(header, frame);
-  finish(header, namer, frame);
-}
-
 void write_done_frame(FrameHeader& header, ByteView body, const Namer& namer, Bytes& out) {
-  require(header.kind == FrameKind::done && !header.body_elsewhere, "not the header of a done frame");
+  require(header.kind == FrameKind::done, "not the header of a done frame");
   require(body.size() <= kMaxFrameBody, "a frame body over the limit");
   header.body_size = static_cast<std::uint32_t>(body.size());
   header.data_key_id = 0;
@@ -216,7 +194,7 @@ Parsed<FrameHeader> read_header(ByteView bytes, const Namer& namer) {
   if (kind < 1 || kind > 3) return Reject::unknown_kind;
 
   const FrameHeader header = load_header(frame);
-  if (!has_known_flags(header, load_le<std::uint16_t>(frame + at::flags))) return Reject::unknown_flags;
+  if ((load_le<std::uint16_t>(frame + at::flags) & ~kClockTrusted) != 0) return Reject::unknown_flags;
   if (!has_zeros_in_place(header, frame)) return Reject::reserved_not_zero;
   if (header.priority > kHighestPriority) return Reject::bad_priority;
   if (!has_possible_size(header)) return Reject::bad_size;

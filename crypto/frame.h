@@ -32,9 +32,8 @@ enum class FrameKind : std::uint8_t {
 struct FrameHeader {
   FrameKind kind = FrameKind::put;
   bool clock_trusted = false;     // flag bit 0: the wall clock was synchronised when the record was accepted
-  bool body_elsewhere = false;    // flag bit 1: `put` only, the body is in a record file written before; body_size is 0
   std::uint32_t body_size = 0;    // as stored, tag included
-  std::uint32_t data_key_id = 0;  // 0 just where nothing is sealed: done, and body_elsewhere
+  std::uint32_t data_key_id = 0;  // 0 just where nothing is sealed: done
   std::uint64_t sequence = 0;     // spool sequence
   std::int64_t accepted_wall_ns = 0;   // since 1970, by the wall clock
   std::uint64_t accepted_mono_ns = 0;  // since boot
@@ -94,10 +93,6 @@ class [[nodiscard]] Parsed {
 // Appends a sealed frame to `out`, where `body` must not lie. Kind put or note, data_key_id not 0. Sets body_size,
 // nonce and body_crc of `header`. The body is sealed straight into its place: one pass, no copy.
 void seal_frame(FrameHeader& header, ByteView body, const SecretKey& data_key, const Namer& namer, Bytes& out);
-
-// Appends a put frame that is only a header: sets body_elsewhere, and to zero what only a body needs (body_size,
-// data_key_id, nonce, body_crc).
-void write_reference_frame(FrameHeader& header, const Namer& namer, Bytes& out);
 
 // Appends a done frame. Sets `content` to the body's MAC, data_key_id and nonce to zero, body_size and body_crc.
 void write_done_frame(FrameHeader& header, ByteView body, const Namer& namer, Bytes& out);

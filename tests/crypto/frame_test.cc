@@ -43,12 +43,6 @@ struct FrameTest : ::testing::Test {
     write_done_frame(h, body, namer, out);
     return out;
   }
-  Bytes reference() const {
-    FrameHeader h = header();
-    Bytes out;
-    write_reference_frame(h, namer, out);
-    return out;
-  }
   // "" when the frame is taken whole, as a record file is.
   std::string verdict(ByteView frame, const SecretKey& key, const Namer& with) const {
     const Parsed<FrameHeader> h = read_header(frame, with);
@@ -87,7 +81,6 @@ TEST_F(FrameTest, Header_ReadsBackAsTheWriterLeftIt) {
   const Parsed<FrameHeader> read = read_header(out, namer);
   ASSERT_TRUE(read);
   EXPECT_TRUE(read->clock_trusted);
-  EXPECT_FALSE(read->body_elsewhere);
   EXPECT_EQ(read->body_size, 4 + kFrameTagSize);
   EXPECT_EQ(read->body_size, written.body_size);
   EXPECT_EQ(read->data_key_id, 3u);
@@ -141,23 +134,9 @@ TEST_F(FrameTest, Done_GivesItsBodyBack) {
   }
 }
 
-TEST_F(FrameTest, Reference_IsAHeaderAlone_AndOpensToNothing) {
-  const Bytes frame = reference();
-  EXPECT_EQ(frame.size(), kFrameHeaderSize);
-  const Parsed<FrameHeader> h = read_header(frame, namer);
-  ASSERT_TRUE(h);
-  EXPECT_TRUE(h->body_elsewhere);
-  EXPECT_EQ(h->id, header().id);
-  EXPECT_EQ(h->content, header().content);
-  const Parsed<ByteView> body = read_body(*h, frame, namer);
-  ASSERT_TRUE(body);
-  EXPECT_TRUE(body->empty());
-  EXPECT_EQ(open_frame(*h, frame, data_key, namer).reject(), Reject::wrong_data_key);
-}
-
 TEST_F(FrameTest, FlipOfAnyBit_IsRefused) {
   for (const Bytes& good : {sealed(as_bytes("a body of some length")), sealed({}), sealed({}, FrameKind::note),
-                            done(Bytes(17, 3)), done({}), reference()}) {
+                            done(Bytes(17, 3)), done({})}) {
     ASSERT_EQ(verdict(good), "");
     for (std::size_t bit = 0; bit < good.size() * 8; ++bit) {
       Bytes bad = good;
@@ -168,7 +147,7 @@ TEST_F(FrameTest, FlipOfAnyBit_IsRefused) {
 }
 
 TEST_F(FrameTest, TruncatedAnywhere_IsRefused_AndLongerOnlyAlone) {
-  for (const Bytes& good : {sealed(as_bytes("a body")), done(Bytes(17, 3)), reference()}) {
+  for (const Bytes& good : {sealed(as_bytes("a body")), done(Bytes(17, 3))}) {
     for (std::size_t size = 0; size < good.size(); ++size) {
       const std::string expected = size < kFrameHeaderSize ? "short_header" : "short_body";
       EXPECT_EQ(verdict(ByteView(good).first(size)), expected) << size;
@@ -245,16 +224,12 @@ TEST_F(FrameDeathTest, HeadersThatCannotBe_AreBugs) {
   FrameHeader h = header(FrameKind::done);
   EXPECT_DEATH(seal_frame(h, {}, data_key, namer, out), "only a put or a note");
   h = header();
-  h.body_elsewhere = true;
-  EXPECT_DEATH(seal_frame(h, {}, data_key, namer, out), "only a put or a note");
-  h = header();
   h.data_key_id = 0;
   EXPECT_DEATH(seal_frame(h, {}, data_key, namer, out), "names its data key");
   h = header();
   h.priority = 10;
   EXPECT_DEATH(seal_frame(h, {}, data_key, namer, out), "priority");
   h = header(FrameKind::note);
-  EXPECT_DEATH(write_reference_frame(h, namer, out), "only a put");
   EXPECT_DEATH(write_done_frame(h, {}, namer, out), "not the header of a done");
   h = header();
   const ByteView huge(out.data(), std::size_t{kMaxFrameBody} - kFrameTagSize + 1);  // refused before it is looked at

@@ -43,7 +43,7 @@ void read_frame(ByteView bytes, const Namer& namer, const SecretKey& key) {
 
 // What is sealed under a header opens as it was, and with any one byte changed not at all.
 void seal_and_open(const FrameHeader& from, ByteView body, const Namer& namer, const SecretKey& key) {
-  if (from.kind == FrameKind::done || from.body_elsewhere) return;
+  if (from.kind == FrameKind::done) return;
   FrameHeader header = from;
   Bytes frame;
   seal_frame(header, body, key, namer, frame);
