@@ -301,8 +301,7 @@ Result<LoadedManifest> load_manifest(FileSystem& fs) {
   if (other.bytes == counts.bytes) return loaded;
   // One generation behind is what a cut inside save_manifest() leaves; anything else is damage, and reported.
   const bool damaged = other.there && !other.good;
-  loaded.repaired = damaged || other.generation() + 1 != loaded.generation;
-  HOLDFAST_TRY(replace_copy(fs, other.name, counts.bytes));
+  loaded.one_was_bad = damaged || other.generation() + 1 != loaded.generation;
   return loaded;
 }
 

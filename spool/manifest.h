@@ -44,11 +44,11 @@ struct Manifest {
 struct LoadedManifest {
   Manifest manifest;
   std::uint64_t generation = 0;
-  bool repaired = false;  // the other copy was missing, bad or too old and has been written again; not set after a mere cut in save
+  bool one_was_bad = false;  // the other copy was missing, damaged or too old; not set after a mere cut in save
 };
 
-// The newest good copy counts; the other is brought up to it before this returns. That what was read is on the medium is known
-// only after the next save: every start makes one before it uses anything.
+// The newest good copy counts. Neither is written: whoever comes with the wrong key must change nothing. That what was read is on the
+// medium, and twice, is known only after the next save: every start makes one before it uses anything.
 // `not_found` when there is neither file: the spool is new (the caller makes sure of that before he saves one). `corrupt` when
 // neither can be read, or they belong to two spools. A newer format version, or a name that is no file, is `invalid`. A refusal
 // touches nothing.

@@ -63,7 +63,7 @@ Result<void> Spool::Parts::take_manifest() {
     if (!manifest_is_signed(next, keyring->namer())) {
       return Error{ErrorKind::invalid, "the manifest was altered by someone without the key"};
     }
-    if (loaded->repaired) notice("one copy of the manifest was missing or damaged; it has been written again from the other");
+    if (loaded->one_was_bad) notice("one copy of the manifest was missing or damaged; it has been written again from the other");
   } else {
     auto first = first_manifest();
     if (!first) return first.error();

@@ -345,7 +345,10 @@ TEST(Spool, WrongKey_RefusesAndTellsWhichIsWanted) {
   ASSERT_TRUE(world.close());
   SecretKey right = std::move(world.key);
   world.key = SecretKey::random();
+  world.fs.flip("manifest.1", 40);
+  const Bytes damaged = world.fs.bytes("manifest.1");
   EXPECT_FALSE(world.open());
+  EXPECT_EQ(world.fs.bytes("manifest.1"), damaged) << "who has not the key repairs nothing";
   EXPECT_NE(world.last_error.find(right.id()), std::string::npos) << world.last_error;
   EXPECT_NE(world.last_error.find(world.key.id()), std::string::npos);
   world.key = std::move(right);
