@@ -180,7 +180,13 @@ Result<void> Spool::Parts::apply(const IndexChange& change, Durability durabilit
   IndexChange timed = change;
   timed.running_time = running_time();
   const std::lock_guard lock(index_mutex);
-  return index->apply(timed, durability);
+  HOLDFAST_TRY(index->apply(timed, durability));
+  // What has left is not written again from the journal, whatever was in doubt about its file (R53).
+  const std::lock_guard state_lock(state_mutex);
+  for (const Sequence sequence : change.left) {
+    if (JournalRecord* record = records.find(sequence)) record->unproven = false;
+  }
+  return {};
 }
 
 Result<void> Spool::Parts::update_pressure() {

@@ -403,5 +403,27 @@ TEST(SpoolRules, FlushCutShort_ByAStop_LeavesNoFileBehind) {
   EXPECT_EQ(due_count(world, world.hub), 0u);
 }
 
+TEST(SpoolRules, DeliveredWhileItsFileIsInDoubt_IsNotWrittenAgain) {
+  SpoolWorld world;
+  ASSERT_TRUE(world.open());
+  ASSERT_TRUE(world.put(1, 12));
+  world.clock.advance(std::chrono::seconds(2));
+  ASSERT_TRUE(world.settle_down());
+  ASSERT_EQ(record_paths(world.fs).size(), 12u);
+  world.forget();
+  world.fs.lose_power(Loss::keep_all);
+  // The journal still has them; the rows say that they are in files.
+  ASSERT_TRUE(world.open());
+  EXPECT_EQ(world.deliver(world.hub), 12);
+  ASSERT_TRUE(world.settle_down());
+  EXPECT_TRUE(record_paths(world.fs).empty());
+  ASSERT_TRUE(world.close()) << world.last_error;
+  EXPECT_TRUE(record_paths(world.fs).empty()) << "made again although they have left";
+  ASSERT_TRUE(world.open());
+  ASSERT_TRUE(world.settle_down());
+  EXPECT_EQ(due_count(world, world.hub), 0u);
+  EXPECT_EQ(world.spool->audit()->taken, 12u);
+}
+
 }  // namespace
 }  // namespace holdfast
