@@ -268,6 +268,7 @@ struct Spool::Parts {
   Result<void> compare_rows();
   Result<void> compare_names();
   Result<void> compare_directory(unsigned first_byte);
+  Result<void> look_at_unreadable(const RecordId& id);
   Result<void> adopt(const RecordId& id);
   void note_filed(const RecordId& id, Sequence sequence);
   void note_unlinked(const RecordId& id, Sequence sequence);

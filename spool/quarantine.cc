@@ -163,12 +163,17 @@ Result<bool> Spool::Parts::requeue_one(const QuarantinedRecord& record, const Re
   auto written = files->write(record.id, header.sequence, frame, true, dirty);
   if (!written && written.error().kind == ErrorKind::exists) return false;
   HOLDFAST_TRY(written);
-  HOLDFAST_TRY(sync_files());
-  IndexChange change;
-  IndexedRecord row{header.sequence, record.id, *route_found, record.priority, frame.size(), header.accepted_wall_ns, {}};
-  for (const RouteTarget& target : route(*route_found)) row.waiting.push_back(target.target);
-  change.filed.push_back(std::move(row));
-  HOLDFAST_TRY(drop_from_quarantine(record, std::move(change)));
+  const auto move = [&]() -> Result<void> {
+    HOLDFAST_TRY(sync_files());
+    IndexChange change;
+    IndexedRecord row{header.sequence, record.id, *route_found, record.priority, frame.size(), header.accepted_wall_ns, {}};
+    for (const RouteTarget& target : route(*route_found)) row.waiting.push_back(target.target);
+    change.filed.push_back(std::move(row));
+    return drop_from_quarantine(record, std::move(change));
+  };
+  auto moved = move();
+  if (!moved && moved.error().kind == ErrorKind::full) HOLDFAST_TRY(files->remove(record.id, header.sequence, dirty));
+  HOLDFAST_TRY(moved);
   note_filed(record.id, header.sequence);
   return true;
 }
@@ -178,7 +183,10 @@ Result<void> Spool::Parts::drop_from_quarantine(const QuarantinedRecord& record,
   change.quarantine_dropped.emplace_back(record.id, record.sequence);
   change.entombed.push_back(record.sequence);
   HOLDFAST_TRY(apply(change, Durability::durable));
-  HOLDFAST_TRY(files->remove_quarantined(record.id, record.sequence));
+  // It has left. A file system without room for an unlink keeps the name until the next start, which finds the tombstone.
+  auto removed = files->remove_quarantined(record.id, record.sequence);
+  if (!removed && removed.error().kind == ErrorKind::full) return {};
+  HOLDFAST_TRY(removed);
   unlinked_unsynced.push_back(record.sequence);
   return {};
 }

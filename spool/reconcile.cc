@@ -106,16 +106,30 @@ Result<void> Spool::Parts::compare_directory(unsigned first_byte) {
   return {};
 }
 
+// What a cut left of a flush goes if the journal has the record, or knows that it left. All else is not ours to judge.
+Result<void> Spool::Parts::look_at_unreadable(const RecordId& id) {
+  std::optional<Sequence> rowless;
+  {
+    const std::lock_guard lock(state_mutex);
+    const JournalRecord* record = records.find(id);
+    if (record != nullptr && record->place != Place::filed) rowless = record->sequence;
+  }
+  if (rowless) {
+    auto removed = files->remove(id, *rowless, dirty);
+    if (!removed) return removed.error();
+    if (*removed) return {};
+  }
+  const std::lock_guard lock(state_mutex);
+  ++ignored_names;
+  return {};
+}
+
 // A file that no row knows of: our own unfinished flush, a record whose row was lost, or bytes that are not ours.
 Result<void> Spool::Parts::adopt(const RecordId& id) {
   auto header = files->peek(id);
   if (!header && header.error().kind == ErrorKind::not_found) return {};
   if (!header && header.error().kind != ErrorKind::corrupt) return header.error();
-  if (!header) {
-    const std::lock_guard lock(state_mutex);
-    ++ignored_names;
-    return {};
-  }
+  if (!header) return look_at_unreadable(id);
   {
     const std::lock_guard lock(index_mutex);
     auto row = index->find(header->sequence);

@@ -121,6 +121,15 @@ Result<FrameHeader> RecordFiles::peek(const RecordId& id) {
   return *header;
 }
 
+Result<bool> RecordFiles::is_blank(const RecordId& id) {
+  auto file = fs_.open(record_path(id), OpenMode::read);
+  if (!file) return file.error();
+  std::array<std::uint8_t, kFrameHeaderSize> bytes;
+  auto got = (*file)->read_at(0, bytes);
+  if (!got) return got.error();
+  return std::ranges::all_of(ByteView(bytes).first(*got), [](std::uint8_t byte) { return byte == 0; });
+}
+
 Result<Bytes> RecordFiles::read(const RecordId& id) {
   auto bytes = read_file(fs_, record_path(id), kMaxFile);
   if (!bytes) return bytes.error();
@@ -142,9 +151,12 @@ Result<Bytes> RecordFiles::read(const RecordId& id) {
 Result<bool> RecordFiles::remove(const RecordId& id, Sequence sequence, DirtyDirectories& dirty) {
   const auto header = peek(id);
   if (!header && header.error().kind == ErrorKind::not_found) return true;
-  if (!header && header.error().kind == ErrorKind::corrupt) return false;
-  if (!header) return header.error();
-  if (header->sequence != sequence) return false;
+  if (!header && header.error().kind != ErrorKind::corrupt) return header.error();
+  if (header && header->sequence != sequence) return false;
+  if (!header) {
+    auto blank = is_blank(id);
+    if (!blank || !*blank) return blank;
+  }
   HOLDFAST_TRY(fs_.remove(record_path(id)));
   dirty.insert(record_directory(id));
   return true;

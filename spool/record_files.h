@@ -44,7 +44,8 @@ class RecordFiles {
   Result<FrameHeader> peek(const RecordId& id);
   // The whole frame. `corrupt` when the file is not exactly one frame with that id.
   Result<Bytes> read(const RecordId& id);
-  // Removes the file only if its header has that sequence, or cannot be read and `even_damaged`. True: removed, or not there.
+  // Removes the file only if its header has that sequence, or is blank: what a cut left of a try, and nobody's record. True: removed, or
+  // not there.
   Result<bool> remove(const RecordId& id, Sequence sequence, DirtyDirectories& dirty);
 
   // The frame and the note behind it, if there is one.
@@ -69,6 +70,7 @@ class RecordFiles {
 
  private:
   Result<void> rewrite_own(const RecordId& id, Sequence sequence, ByteView frame, bool sync_each);
+  Result<bool> is_blank(const RecordId& id);
   Result<std::string> next_damaged_name();
   Result<std::string> find_damaged(ByteView bytes);
 

@@ -39,6 +39,8 @@ class SpoolWorld {
   // Every promise that can be looked at, after a start: what was acknowledged is due or was delivered; the accounting balances; no plaintext is on the
   // disk. Delivers everything, and sees that a redelivery makes no second record.
   void expect_promises(const std::string& when);
+  // Stops cleanly, starts again: what was delivered stays so.
+  void expect_nothing_comes_back(std::uint64_t taken, const std::string& when);
 
   const bool crypto_ready = init_crypto();
   SimulatedFileSystem fs;
