@@ -249,7 +249,7 @@ Result<Verdict> Commit::set_aside(const Prepared& prepared, Reason reason, Verdi
   change.set_aside.push_back({sequence, own.id, reason, TargetNumber{}, own.arrival->route, header.priority,
                               frame.size() + note.size(), header.accepted_wall_ns});
   change.add.taken = 1;
-  change.remember.push_back({own.id, {}, own.content});
+  change.remember.push_back({own.id, own.position, own.content});
   if (auto applied = parts_.apply(change, Durability::lazy); !applied) {
     if (applied.error().kind == ErrorKind::full) HOLDFAST_TRY(parts_.files->remove_quarantined(own.id, sequence));
     return applied.error();

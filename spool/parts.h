@@ -268,6 +268,8 @@ struct Spool::Parts {
   Result<void> compare_rows();
   Result<void> compare_names();
   Result<void> compare_directory(unsigned first_byte);
+  enum class Holder : std::uint8_t { nobody, row, journal, another };
+  Result<Holder> holder_of(Sequence sequence, const RecordId& id);
   Result<void> look_at_unreadable(const RecordId& id);
   Result<void> adopt(const RecordId& id);
   void note_filed(const RecordId& id, Sequence sequence);

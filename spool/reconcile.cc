@@ -124,25 +124,37 @@ Result<void> Spool::Parts::look_at_unreadable(const RecordId& id) {
   return {};
 }
 
+// Another record: with a manifest from a backup and no index, this life may have given the sequence again before the file was found. The
+// file stays, and a start after the other has left finds it.
+Result<Spool::Parts::Holder> Spool::Parts::holder_of(Sequence sequence, const RecordId& id) {
+  {
+    const std::lock_guard lock(index_mutex);
+    auto row = index->find(sequence);
+    if (!row) return row.error();
+    if (*row) return (*row)->id == id ? Holder::row : Holder::another;
+  }
+  const std::lock_guard lock(state_mutex);
+  const JournalRecord* record = records.find(sequence);
+  if (record == nullptr) return Holder::nobody;
+  return record->id == id ? Holder::journal : Holder::another;
+}
+
 // A file that no row knows of: our own unfinished flush, a record whose row was lost, or bytes that are not ours.
 Result<void> Spool::Parts::adopt(const RecordId& id) {
   auto header = files->peek(id);
   if (!header && header.error().kind == ErrorKind::not_found) return {};
   if (!header && header.error().kind != ErrorKind::corrupt) return header.error();
   if (!header) return look_at_unreadable(id);
-  {
-    const std::lock_guard lock(index_mutex);
-    auto row = index->find(header->sequence);
-    if (!row) return row.error();
-    if (*row) return {};
-  }
-  bool in_journal = false;
-  {
-    const std::lock_guard lock(state_mutex);
-    in_journal = records.find(header->sequence) != nullptr;
+  auto holder = holder_of(header->sequence, id);
+  if (!holder) return holder.error();
+  if (*holder == Holder::row) return {};
+  if (*holder == Holder::another) {
+    notice(fmt::format("record {} is in a file under a sequence ({}) that another has: it waits for a later start", id.short_hex(),
+                       header->sequence));
+    return {};
   }
   // The journal holds the record, or knows that it left: the file is an unfinished flush, or its row is lost. It would come back as new.
-  if (in_journal) {
+  if (*holder == Holder::journal) {
     auto removed = files->remove(id, header->sequence, dirty);
     return removed ? Result<void>() : Result<void>(removed.error());
   }
