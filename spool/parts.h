@@ -246,9 +246,11 @@ struct Spool::Parts {
   Result<bool> recover_journal(std::vector<FiledSettlement>& done);  // false: the medium could not be read past the cache
   Result<void> recover_frame(const FrameHeader& header, ByteView bytes, FrameSpot spot, std::vector<FiledSettlement>& done);
   Result<void> recover_damage(const JournalDamage& damage);
+  std::optional<StreamPosition> position_in(ByteView frame) const;
+  std::optional<StreamPosition> position_of(const std::string& key, const Envelope& envelope) const;
   Result<void> match_journal_with_index();
   Result<void> match_quarantine();
-  Result<QuarantinedRecord> describe_quarantined(const RecordId& id, Sequence sequence, ContentDigest& content);
+  Result<QuarantinedRecord> describe_quarantined(const RecordId& id, Sequence sequence, LedgerEntry& identity);
   void count_recovered();
 
   // operate.cc

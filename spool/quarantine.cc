@@ -38,7 +38,7 @@ Opened open_quarantined(ByteView bytes, const Keyring& keyring) {
 
 }  // namespace
 
-Result<QuarantinedRecord> Spool::Parts::describe_quarantined(const RecordId& id, Sequence sequence, ContentDigest& content) {
+Result<QuarantinedRecord> Spool::Parts::describe_quarantined(const RecordId& id, Sequence sequence, LedgerEntry& identity) {
   auto bytes = files->read_quarantined(id, sequence);
   if (!bytes) return bytes.error();
   QuarantinedRecord record;
@@ -52,8 +52,9 @@ Result<QuarantinedRecord> Spool::Parts::describe_quarantined(const RecordId& id,
     record.route = static_cast<RouteNumber>(header->route);
     record.priority = header->priority;
     record.accepted_wall_ns = header->accepted_wall_ns;
-    content = header->content;
+    identity.content = header->content;
   }
+  if (opened.record) identity.position = position_of(opened.record->body.key, opened.record->body.envelope);
   return record;
 }
 

@@ -158,13 +158,15 @@ Result<void> Spool::Parts::adopt(const RecordId& id) {
     auto removed = files->remove(id, header->sequence, dirty);
     return removed ? Result<void>() : Result<void>(removed.error());
   }
+  auto frame = files->read(id);
+  if (!frame && frame.error().kind != ErrorKind::corrupt) return frame.error();
   IndexedRecord row{header->sequence, id, static_cast<RouteNumber>(header->route), header->priority,
                     kFrameHeaderSize + header->body_size, header->accepted_wall_ns, {}};
   for (const RouteTarget& target : route(row.route)) row.waiting.push_back(target.target);
   IndexChange change;
   change.filed.push_back(row);
   change.add.taken = 1;
-  change.remember.push_back({id, {}, header->content});
+  change.remember.push_back({id, frame ? position_in(*frame) : std::nullopt, header->content});
   HOLDFAST_TRY(apply(change, Durability::lazy));
   const std::lock_guard lock(state_mutex);
   if (header->sequence >= next_sequence) next_sequence = header->sequence + 1;

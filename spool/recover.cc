@@ -185,15 +185,25 @@ Result<void> Spool::Parts::recover_frame(const FrameHeader& header, ByteView byt
   record.accepted_wall_ns = header.accepted_wall_ns;
   record.clock_trusted = header.clock_trusted;
   record.waiting = all_bits(record.route);
-  const auto opened = open_record(bytes, *keyring);
-  if (const OpenedBody* whole = std::get_if<OpenedBody>(&opened)) {
-    const Origin& origin = whole->body.envelope.origin;
-    if (whole->body.key.starts_with("seq:")) {
-      record.position = StreamPosition{keyring->namer().stream_tag(site + ":" + origin.stream), origin.sequence, origin.timestamp_ns};
-    }
-  }
+  record.position = position_in(bytes);
   records.add(std::move(record));
   return {};
+}
+
+// Where the record stood in its stream, if that is its identity; nothing for a frame that cannot be opened.
+std::optional<StreamPosition> Spool::Parts::position_in(ByteView frame) const {
+  const auto opened = open_record(frame, *keyring);
+  const OpenedBody* whole = std::get_if<OpenedBody>(&opened);
+  return whole == nullptr ? std::nullopt : position_of(whole->body.key, whole->body.envelope);
+}
+
+// Only the key that says nothing else: a conflict's key begins with it and is another identity.
+std::optional<StreamPosition> Spool::Parts::position_of(const std::string& key, const Envelope& envelope) const {
+  const auto of_place = identify({Strategy::stream_sequence, {}}, site, envelope);
+  const Identity* identity = std::get_if<Identity>(&of_place);
+  if (identity == nullptr || identity->key != key) return {};
+  const Origin& origin = envelope.origin;
+  return StreamPosition{keyring->namer().stream_tag(site + ":" + origin.stream), origin.sequence, origin.timestamp_ns};
 }
 
 Result<void> Spool::Parts::recover_damage(const JournalDamage& damage) {
@@ -270,11 +280,11 @@ Result<void> Spool::Parts::match_quarantine() {
       HOLDFAST_TRY(files->remove_quarantined(id, sequence));
       continue;
     }
-    ContentDigest content;
-    auto found = describe_quarantined(id, sequence, content);
+    LedgerEntry identity{id, {}, {}};
+    auto found = describe_quarantined(id, sequence, identity);
     if (!found) return found.error();
     change.set_aside.push_back(*found);
-    change.remember.push_back({id, {}, content});
+    change.remember.push_back(identity);
     ++change.add.taken;
   }
   if (change.set_aside.empty() && change.quarantine_dropped.empty()) return {};

@@ -475,22 +475,26 @@ TEST(SpoolEdges, LargeRecord_ItsPlaceInTheStreamOutlivesACut) {
 
 // A file that was found without its row, delivered, and sent again by its source: it is known by then.
 TEST(SpoolEdges, FoundWithoutItsRow_IsRememberedAfterItLeft) {
-  SpoolWorld world;
-  ASSERT_TRUE(world.open());
-  std::vector<Arrival> arrivals{world.message(1), world.message(2), world.message(3)};
-  for (Arrival& arrival : arrivals) arrival.identity = {"msg:" + std::to_string(arrival.envelope.origin.sequence), false};
-  ASSERT_TRUE(world.spool->put_batch(arrivals).ok());
-  ASSERT_TRUE(world.close()) << world.last_error;
-  world.fs.erase("index.sqlite3");
-  world.fs.erase("index.sqlite3-wal");
-  world.fs.erase("journal");
-  ASSERT_TRUE(world.open()) << world.last_error;
-  ASSERT_TRUE(world.settle_down());
-  ASSERT_EQ(world.deliver(world.hub), 3);
-  ASSERT_TRUE(world.settle_down());
-  ASSERT_TRUE(world.spool->put_batch(arrivals).ok());
-  EXPECT_EQ(due_count(world, world.hub), 0u);
-  world.expect_promises("found without rows");
+  for (const bool by_place : {false, true}) {
+    SpoolWorld world;
+    ASSERT_TRUE(world.open());
+    std::vector<Arrival> arrivals{world.message(1), world.message(2), world.message(3)};
+    for (Arrival& arrival : arrivals) {
+      if (!by_place) arrival.identity = {"msg:" + std::to_string(arrival.envelope.origin.sequence), false};
+    }
+    ASSERT_TRUE(world.spool->put_batch(arrivals).ok());
+    ASSERT_TRUE(world.close()) << world.last_error;
+    world.fs.erase("index.sqlite3");
+    world.fs.erase("index.sqlite3-wal");
+    world.fs.erase("journal");
+    ASSERT_TRUE(world.open()) << world.last_error;
+    ASSERT_TRUE(world.settle_down());
+    ASSERT_EQ(world.deliver(world.hub), 3);
+    ASSERT_TRUE(world.settle_down());
+    ASSERT_TRUE(world.spool->put_batch(arrivals).ok());
+    EXPECT_EQ(due_count(world, world.hub), 0u) << by_place;
+    world.expect_promises("found without rows");
+  }
 }
 
 // The same conflicting message, before and after a restart, is kept once.
