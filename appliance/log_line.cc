@@ -42,7 +42,7 @@ int journal_priority(LogLevel level) {
 std::string tame(std::string_view words) {
   std::string tamed(words.substr(0, kMaxWords));
   for (char& c : tamed)
-    if (c < 0x20 || c == 0x7f) c = '?';
+    if (c < ' ' || c > '~') c = '?';
   return tamed;
 }
 

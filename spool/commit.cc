@@ -126,7 +126,7 @@ void Spool::Parts::commit_group(std::span<CommitRequest* const> group) {
       if (auto taken = commit.take(*request); !taken) request->error = give_up(taken.error());
       if (const auto error = dead_error()) return refuse_all(*error);
     }
-    // Whoever shares the last sync shares its fate (R: pending identities).
+    // Whoever shares the last sync shares its fate (R14).
     if (auto finished = commit.finish(); !finished) return refuse_all(give_up(finished.error()));
     const std::lock_guard lock(state_mutex);
     for (const CommitRequest* request : group) {
@@ -152,7 +152,8 @@ Result<void> Commit::take(CommitRequest& request) {
     if (!verdict) return verdict.error();
     request.verdicts.push_back(*verdict);
   }
-  return {};
+  // Before the next request: what has no room is not taken, and only who sent it hears of that.
+  return file_direct();
 }
 
 Result<Verdict> Commit::decide(const Prepared& prepared) {

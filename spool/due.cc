@@ -101,7 +101,10 @@ Result<std::vector<DueRecord>> Spool::due(TargetNumber target, Drain drain, DueC
   std::size_t bytes = 0;
   for (const Parts::DuePlace& place : *places) {
     auto frame = parts.read_frame(place);
-    if (!frame && frame.error().kind == ErrorKind::unavailable) return due.empty() ? frame.error() : Result(std::move(due));
+    if (!frame && frame.error().kind == ErrorKind::unavailable) {
+      if (due.empty()) return frame.error();
+      break;
+    }
     if (!frame && frame.error().kind == ErrorKind::io) return parts.fail(frame.error());
     auto opened = frame ? open_record(*frame, *parts.keyring) : std::variant<OpenedBody, Reason>(Reason::damaged);
     if (frame && !due.empty() && bytes + frame->size() > max_bytes) break;

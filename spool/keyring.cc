@@ -51,7 +51,8 @@ void Keyring::add_data_key(Manifest& manifest, const SecretKey& recipient) {
   manifest.current_data_key = number;
   manifest.data_key_bytes = 0;
   const std::lock_guard lock(*mutex_);
-  data_keys_.emplace(number, std::move(key));
+  // A key of the same number that is there was never used: its manifest could not be saved.
+  data_keys_.insert_or_assign(number, std::move(key));
 }
 
 const SecretKey* Keyring::data_key(std::uint32_t number) const {

@@ -91,7 +91,10 @@ Result<void> Spool::Parts::set_aside(const Rejection& rejection) {
     const std::lock_guard lock(state_mutex);
     const JournalRecord* record = records.find(rejection.sequence);
     const bool in_journal = record != nullptr && record->place == Place::journal && !complete(*record);
-    if (!row && !in_journal) return {};  // it has left meanwhile
+    if (!row && !in_journal) {  // it has left meanwhile
+      std::erase_if(hidden, [&](const auto& entry) { return entry.first == rejection.sequence; });
+      return {};
+    }
     id = row ? row->id : record->id;
     if (other_required_waits(rejection, row)) {
       if (reject_marks.size() < kMaxRejectMarks) reject_marks.insert_or_assign({rejection.sequence, rejection.target}, rejection);

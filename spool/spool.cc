@@ -389,10 +389,12 @@ Result<void> Spool::Parts::raise_floor_and_rotate() {
   const bool worn = manifest.data_key_bytes + sealed_bytes >= kDataKeyBytes;
   const bool much = sealed_bytes >= kDataKeyStep;
   if (!low && !worn && !much) return {};
-  changed.data_key_bytes += std::exchange(sealed_bytes, 0);
+  const std::uint64_t sealed = sealed_bytes;
+  changed.data_key_bytes += sealed;
   if (low) changed.sequence_floor = next_sequence + kFloorStep;
   if (worn) keyring->add_data_key(changed, recipient);
   HOLDFAST_TRY(save(std::move(changed)));
+  sealed_bytes -= sealed;
   keyring->use_current(manifest);
   return {};
 }

@@ -290,48 +290,70 @@ bool sleeps(pid_t thread) {
   return state == "S";
 }
 
-// Two sources bring the same large message at once; there is no room for the first, whose file goes again, and room for the second.
-TEST(SpoolEdges, RepeatOfARecordThatHadNoRoom_IsNotADuplicate) {
-  SpoolWorld world;
-  ASSERT_TRUE(world.open());
-  ASSERT_TRUE(world.settle_down());
-  const auto large = [&] {
-    Arrival arrival = world.message(2);
-    arrival.envelope.payload.resize(30'000, 'y');
-    return arrival;
-  };
+// Two sources queue up behind one commit, in this order, and are committed together; there is no room for the first row of a file.
+struct Told {
+  bool first_taken = true, second_taken = false;
+};
+Told no_room_for_the_first_file(SpoolWorld& world, const std::vector<Arrival>& first, const std::vector<Arrival>& second) {
   std::thread first_source, second_source;
   std::atomic<pid_t> first_thread{0}, second_thread{0};
-  bool first_taken = true, second_taken = false, struck = false;
+  Told told;
+  bool struck = false;
   world.fs.observe([&](std::uint64_t, std::string_view verb, std::string_view path) {
     if (verb == "sync" && path.starts_with("journal/") && !first_source.joinable()) {
-      // While this commit runs, both of them queue up for the next, in this order.
       first_source = std::thread([&] {
         first_thread = ::gettid();
-        first_taken = world.spool->put_batch(std::vector<Arrival>{large(), world.message(3)}).ok();
+        told.first_taken = world.spool->put_batch(first).ok();
       });
       EXPECT_TRUE(eventually([&] { return sleeps(first_thread); }));
       second_source = std::thread([&] {
         second_thread = ::gettid();
-        second_taken = world.spool->put_batch(std::vector<Arrival>{large()}).ok();
+        told.second_taken = world.spool->put_batch(second).ok();
       });
       EXPECT_TRUE(eventually([&] { return sleeps(second_thread); }));
     }
     if (verb == "sync_all" && !struck) {
       struck = true;
-      world.fs.fail_next({FaultKind::full, false, false});  // the row of the first
+      world.fs.fail_next({FaultKind::full, false, false});
     }
   });
-  ASSERT_TRUE(world.put(1, 1));
+  EXPECT_TRUE(world.put(1, 1));
   first_source.join();
   second_source.join();
   world.fs.observe({});
-  EXPECT_TRUE(struck);
-  EXPECT_FALSE(first_taken);
-  if (second_taken) world.acknowledged.insert(2);
   world.fs.clear_faults();
-  EXPECT_EQ(world.spool->audit()->taken, second_taken ? 2u : 1u);
+  EXPECT_TRUE(struck);
+  return told;
+}
+
+Arrival large_message(const SpoolWorld& world, std::uint64_t number) {
+  Arrival arrival = world.message(number);
+  arrival.envelope.payload.resize(30'000, 'y');
+  return arrival;
+}
+
+// The file of the first goes again; there is room for the second.
+TEST(SpoolEdges, RepeatOfARecordThatHadNoRoom_IsNotADuplicate) {
+  SpoolWorld world;
+  ASSERT_TRUE(world.open());
+  ASSERT_TRUE(world.settle_down());
+  const Told told = no_room_for_the_first_file(world, {large_message(world, 2), world.message(3)}, {large_message(world, 2)});
+  EXPECT_FALSE(told.first_taken);
+  if (told.second_taken) world.acknowledged.insert(2);
+  EXPECT_EQ(world.spool->audit()->taken, told.second_taken ? 2u : 1u);
   world.expect_promises("a repeat of what had no room");
+}
+
+TEST(SpoolEdges, NoRoomForTheRecordOfOneSource_IsToldToThatOne) {
+  SpoolWorld world;
+  ASSERT_TRUE(world.open());
+  ASSERT_TRUE(world.settle_down());
+  const Told told = no_room_for_the_first_file(world, {large_message(world, 2)}, {world.message(3)});
+  EXPECT_FALSE(told.first_taken);
+  if (told.first_taken) world.acknowledged.insert(2);
+  if (told.second_taken) world.acknowledged.insert(3);
+  EXPECT_EQ(world.spool->audit()->taken, told.second_taken ? 2u : 1u);
+  world.expect_promises("no room for one of two");
 }
 
 // The file is unlinked, the power goes: by then the index must know of the setting aside for good, or the quarantine file would be taken
@@ -354,6 +376,27 @@ TEST(SpoolEdges, SetAsideFromItsFile_AndCut_IsInQuarantine) {
     EXPECT_EQ(due_count(world, world.hub), 1u);
     world.expect_promises("set aside and cut");
   }
+}
+
+// All that is left of the later lives is the base up to which segments were given back: new ones must lie above it.
+TEST(SpoolEdges, OlderManifest_AndNothingLeft_NewCommitsAreFoundAgain) {
+  SpoolWorld world;
+  ASSERT_TRUE(world.open());
+  const Bytes copies[2] = {world.fs.bytes("manifest.0"), world.fs.bytes("manifest.1")};
+  ASSERT_TRUE(world.close());
+  ASSERT_TRUE(world.open());
+  ASSERT_TRUE(world.put(1, 5));
+  ASSERT_EQ(world.deliver(world.hub), 5);
+  ASSERT_TRUE(world.close());
+  world.fs.plant("manifest.0", copies[0]);
+  world.fs.plant("manifest.1", copies[1]);
+  ASSERT_TRUE(world.open()) << world.last_error;
+  ASSERT_TRUE(world.put(6, 3));
+  world.forget();
+  world.fs.lose_power(Loss::drop_all);
+  ASSERT_TRUE(world.open()) << world.last_error;
+  EXPECT_EQ(due_count(world, world.hub), 3u);
+  world.expect_promises("an older manifest, nothing left");
 }
 
 TEST(SpoolEdges, OlderManifest_AndRecordsInTheJournal_DoesNotRepeatSequences) {
