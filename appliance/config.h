@@ -1,4 +1,4 @@
-// The configuration as values, all defaults included (README, "Configuration"). Who holds a Config from load_config()
+// The configuration as values, all defaults included (holdfast.toml(5)). Who holds a Config from load_config()
 // without errors holds one that was checked: names are unique, routes name targets that exist, sizes are possible.
 #pragma once
 

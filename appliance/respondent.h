@@ -20,8 +20,8 @@ namespace holdfast {
 
 class Respondent {
  public:
-  // `not_found`: there is no spool yet. `unavailable`: an appliance has the spool and does not answer. `key_file`
-  // overrides the configuration's key, for who is not given the credential. `config` outlives it.
+  // `unavailable`: an appliance has the spool and does not answer. `key_file` stands in for the configuration's key, where
+  // the credential is not at hand. `config` outlives it.
   static Result<std::unique_ptr<Respondent>> find(const Config& config, const std::string& key_file);
   ~Respondent();
 

@@ -1,5 +1,5 @@
 // What each command of the command line does, once its words are read. Data goes to standard output, talk to standard
-// error; each returns the exit code (README, "Exit codes").
+// error; each returns the exit code (README, "Operate it").
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
 // Keyed digests: the names of records, the fingerprints of their contents, the seals on plaintext bytes.
 //
-// Everything here is BLAKE2b keyed with a key derived from the spool's naming key, one key per purpose, so that
+// All that a Namer makes is BLAKE2b keyed with a key derived from the spool's naming key, one key per purpose, so that
 // who has the disk and not the key can neither compute nor confirm a name (RFC 7693; FORMAT.md, "Digests").
 #pragma once
 

@@ -67,7 +67,7 @@ void append_checksum(Bytes& bytes) {
   bytes.push_back(static_cast<std::uint8_t>(crc >> 8));
 }
 
-// The seed's 32 bytes, out of the decoded text.
+// Checksum, kind and prefix are those of a user's seed.
 bool is_user_seed(std::span<const std::uint8_t, kSeedBytes> raw) {
   const std::uint16_t said = static_cast<std::uint16_t>(raw[kSeedBytes - 2] | (raw[kSeedBytes - 1] << 8));
   if (crc16(raw.first(kSeedBytes - 2)) != said) return false;

@@ -26,7 +26,7 @@ class SecretKey {
   // A key for one purpose, BLAKE2b keyed with this key over the label. Labels are listed in FORMAT.md.
   SecretKey derive(std::string_view label) const;
 
-  // Names the key without telling it: 16 hex digits, a keyed digest of a fixed label (FORMAT.md, "Key ids").
+  // Names the key without telling it: 16 hex digits, a keyed digest of a fixed label (FORMAT.md, "Keys").
   std::string id() const;
   std::span<const std::uint8_t, kSize> bytes() const;
 

@@ -22,7 +22,7 @@ struct BatchHeader {
   std::uint32_t number = 0;   // in the segment, from 0 (the empty batch that takes it into use)
   std::uint32_t frames = 0;
   std::uint32_t bytes = 0;    // of the frames, without header and padding
-  std::uint64_t puts_before = 0;  // records committed to the journal by this era before this batch: a hole shows what it held
+  std::uint64_t puts_before = 0;  // running count; its differences say how many records a hole held
   std::uint32_t puts = 0;         // in this batch
   bool operator==(const BatchHeader&) const = default;
 

@@ -10,7 +10,6 @@
 namespace holdfast {
 namespace {
 
-constexpr std::size_t kMaxDoneEntries = 100'000;
 
 // The key a conflicting newcomer is known by: the same newcomer again is a duplicate of itself.
 std::string conflict_key(const Arrival& arrival) {
@@ -300,7 +299,7 @@ void Commit::add_done_frame() {
   {
     const std::lock_guard lock(parts_.state_mutex);
     const std::size_t size = kFrameHeaderSize + largest_done_list(parts_.done_unwritten.size());
-    if (parts_.done_unwritten.empty() || parts_.done_unwritten.size() > kMaxDoneEntries ||
+    if (parts_.done_unwritten.empty() ||
         !parts_.journal->fits(size + parts_.journal->largest_frame())) {
       return;
     }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdlib>
 #include <deque>
 #include <map>
@@ -16,6 +17,16 @@ constexpr std::size_t kZeroChunk = 256u << 10;
 constexpr std::size_t kReadChunk = 1u << 20;
 
 std::string segment_path(std::uint32_t number) { return fmt::format("{}/{}.seg", kDirectory, number); }
+// The n of `<n>.seg`, in decimal without leading zeros; nothing for names that are not ours.
+std::optional<std::uint32_t> segment_number(std::string_view name, std::string_view suffix) {
+  if (!name.ends_with(suffix)) return {};
+  std::uint32_t number = 0;
+  const std::string_view digits = name.substr(0, name.size() - suffix.size());
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  if (error != std::errc() || fmt::format("{}{}", number, suffix) != name) return {};
+  return number;
+}
+
 std::string temporary_path(std::uint32_t number) { return fmt::format("{}/{}.tmp", kDirectory, number); }
 
 // Memory that O_DIRECT can read into.
@@ -95,7 +106,7 @@ struct Journal::Parts {
   Result<std::uint64_t> base_of(const Open& segment, bool& from_medium);
   Result<Image> read_image(const Open& segment, std::uint64_t limit, bool& from_medium);
   Result<void> visit(const Open& segment, ByteView image, const JournalVisitor& visitor);
-  Result<std::uint64_t> visit_batch(const Open& segment, const FoundBatch& batch, ByteView image, bool last,
+  Result<void> visit_batch(const Open& segment, const FoundBatch& batch, ByteView image, bool last,
                                     const JournalVisitor& visitor);
   Result<void> drop_misfit_segments();
 };
@@ -119,11 +130,9 @@ Result<void> Journal::Parts::find_segments() {
   std::vector<std::uint32_t> numbers;
   std::vector<std::string> leftovers;
   HOLDFAST_TRY(fs.list(std::string(kDirectory), [&](std::string_view name, NameType type) {
-    for (std::uint32_t n = 0; n < 1024 && type == NameType::file; ++n) {
-      if (name == fmt::format("{}.seg", n)) numbers.push_back(n);
-      if (name == fmt::format("{}.tmp", n)) leftovers.push_back(temporary_path(n));
-      if (name.front() != static_cast<char>('0' + n % 10) && n > 9) break;
-    }
+    if (type != NameType::file) return true;
+    if (const auto number = segment_number(name, ".seg")) numbers.push_back(*number);
+    if (const auto number = segment_number(name, ".tmp")) leftovers.push_back(temporary_path(*number));
     return true;
   }));
   for (const auto& path : leftovers) HOLDFAST_TRY(fs.remove(path));
@@ -191,7 +200,7 @@ Result<void> Journal::Parts::visit(const Open& segment, ByteView image, const Jo
   const auto batches = live_batches(image, namer);
   CHECK(!batches.empty());
   const BatchHeader& last = batches.back().header;
-  HOLDFAST_TRY(visitor.segment_begins({segment.number, segment.base, last.number + 1, last.puts_before + last.puts, 0}));
+  HOLDFAST_TRY(visitor.segment_begins(segment.base));
   puts_so_far = std::max(puts_so_far, last.puts_before + last.puts);
   std::size_t expected = 0;
   std::uint64_t puts = batches.front().header.number == 0 ? batches.front().header.puts_before : 0;
@@ -202,15 +211,14 @@ Result<void> Journal::Parts::visit(const Open& segment, ByteView image, const Jo
       const std::uint64_t missing = batch.header.puts_before > puts ? batch.header.puts_before - puts : 0;
       HOLDFAST_TRY(visitor.damage({copy_of(image.subspan(expected, batch.offset - expected)), true, i == 0 ? 0 : missing}));
     }
-    auto found = visit_batch(segment, batch, image, i + 1 == batches.size(), visitor);
-    if (!found) return found.error();
+    HOLDFAST_TRY(visit_batch(segment, batch, image, i + 1 == batches.size(), visitor));
     puts = batch.header.puts_before + batch.header.puts;
     expected = batch.offset + batch.header.extent();
   }
   return {};
 }
 
-Result<std::uint64_t> Journal::Parts::visit_batch(const Open& segment, const FoundBatch& batch, ByteView image, bool last,
+Result<void> Journal::Parts::visit_batch(const Open& segment, const FoundBatch& batch, ByteView image, bool last,
                                                   const JournalVisitor& visitor) {
   const std::size_t start = batch.offset + kBatchHeaderSize;
   const ByteView frames = image.subspan(start, batch.header.bytes);
@@ -238,7 +246,7 @@ Result<std::uint64_t> Journal::Parts::visit_batch(const Open& segment, const Fou
     const std::uint64_t missing = batch.header.puts > puts ? batch.header.puts - puts : 0;
     HOLDFAST_TRY(visitor.damage({std::move(damaged), !last, missing}));
   }
-  return puts;
+  return {};
 }
 
 // A journal_bytes that was changed takes effect as segments become free.

@@ -43,18 +43,9 @@ struct JournalDamage {
   std::uint64_t puts_missing = 0;  // as far as the totals around it tell
 };
 
-// One segment as recovery found it: its live batches, in order.
-struct RecoveredSegment {
-  std::uint32_t number = 0;
-  std::uint64_t base = 0;
-  std::uint32_t batches = 0;
-  std::uint64_t puts_after = 0;  // the running total behind its last batch
-  std::uint64_t highest_sequence = 0;  // stale frames included
-};
-
 // What recovery meets, in order. `bytes` starts at the frame and ends with its body.
 struct JournalVisitor {
-  std::function<Result<void>(const RecoveredSegment&)> segment_begins;
+  std::function<Result<void>(std::uint64_t base)> segment_begins;
   std::function<Result<void>(const FrameHeader&, ByteView bytes, FrameSpot)> frame;
   std::function<Result<void>(const JournalDamage&)> damage;
 };

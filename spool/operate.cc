@@ -60,8 +60,6 @@ Result<Bytes> Spool::Parts::frame_of(const RecordSummary& summary) {
 }
 
 Result<OpenedRecord> Spool::show(const std::string& id_prefix) {
-  RecordFilter filter;
-  filter.id_prefix = id_prefix;
   std::optional<RecordSummary> found;
   for (Sequence after = 0;;) {
     auto some = list(after, kRecordsAtOnce);

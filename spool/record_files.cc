@@ -231,15 +231,6 @@ Result<std::string> RecordFiles::write_damaged(ByteView bytes) {
   return path;
 }
 
-Result<std::string> RecordFiles::move_damaged(const RecordId& id) {
-  auto path = next_damaged_name();
-  if (!path) return path.error();
-  HOLDFAST_TRY(fs_.rename(record_path(id), *path, Rename::no_replace));
-  HOLDFAST_TRY(fs_.sync_directory(std::string(kQuarantine)));
-  HOLDFAST_TRY(fs_.sync_directory(record_directory(id)));
-  return path;
-}
-
 Result<void> RecordFiles::remove_quarantined(const RecordId& id, Sequence sequence) {
   auto removed = fs_.remove(quarantine_path(id, sequence));
   if (!removed && removed.error().kind != ErrorKind::not_found) return removed;

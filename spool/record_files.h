@@ -36,8 +36,8 @@ class RecordFiles {
   // Makes records/ and quarantine/ and syncs their names.
   Result<void> prepare();
 
-  // Writes a frame straight under its final name. A file of the same sequence is our own unfinished try and is written again. `exists`: another
-  // sequence lies there, or bytes that are no frame; they stay. `full`: nothing of it is left behind.
+  // Writes a frame straight under its final name. A file of the same sequence is our own unfinished try and is written again. `exists`: the
+  // record of another sequence lies there; it stays. What is no frame is written over. `full`: nothing of it is left behind.
   // The file is synced when `sync_each`; the directory is only noted in `dirty`.
   Result<void> write(const RecordId& id, Sequence sequence, ByteView frame, bool sync_each, DirtyDirectories& dirty);
   // The header of the file of that id; `not_found`, or `corrupt` for whatever is no frame with that id.
@@ -50,12 +50,10 @@ class RecordFiles {
 
   // The frame and the note behind it, if there is one.
   Result<Bytes> read_quarantined(const RecordId& id, Sequence sequence);
-  // Writes and syncs file and directory before it returns. `exists`: it is there already, with the same first frame; nothing was done.
+  // Writes and syncs file and directory before it returns. What lies there is an earlier try of the same, and is written again.
   Result<void> write_quarantined(const RecordId& id, Sequence sequence, ByteView frame, ByteView note);
   // Bytes without a readable header: damaged-<n>.bin with the next free n, synced; nothing when they are kept already. Returns the name.
   Result<std::string> write_damaged(ByteView bytes);
-  // Moves a file of records/ that is no frame with the id of its name to damaged-<n>.bin, synced.
-  Result<std::string> move_damaged(const RecordId& id);
   Result<void> remove_quarantined(const RecordId& id, Sequence sequence);
 
   // Makes everything written and every name changed since durable: with `whole`, one sync_all; else the directories in `dirty` (the files were

@@ -1,7 +1,6 @@
 // What an earlier life left: manifest, journal, quarantine, index (INVARIANTS.md, rules of recovery).
 
 #include <fmt/format.h>
-#include <sys/types.h>
 
 #include <algorithm>
 
@@ -146,9 +145,9 @@ Result<void> Spool::Parts::recover() {
 Result<bool> Spool::Parts::recover_journal(std::vector<FiledSettlement>& done) {
   Sequence highest = 0;
   JournalVisitor visitor;
-  visitor.segment_begins = [&](const RecoveredSegment& segment) -> Result<void> {
-    records.begin_segment(segment.base);
-    highest = std::max(highest, segment.base);
+  visitor.segment_begins = [&](std::uint64_t base) -> Result<void> {
+    records.begin_segment(base);
+    highest = std::max(highest, base);
     return {};
   };
   visitor.frame = [&](const FrameHeader& header, ByteView bytes, FrameSpot spot) -> Result<void> {
