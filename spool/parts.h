@@ -1,7 +1,8 @@
 // The inside of the spool: what its verbs share. Private to this room.
 //
-// Locks, outer before inner: upkeep_mutex (one housekeeping or operator's change at a time), commit_mutex (the journal's end, the sequence),
-// index_mutex (the index and the ledger), state_mutex (everything else in memory; never held across a disk access).
+// Locks, outer before inner: upkeep_mutex (one housekeeping or operator's change at a time), commit_mutex (the
+// journal's end, the sequence), index_mutex (the index and the ledger), state_mutex (everything else in memory; never
+// held across a disk access).
 #pragma once
 
 #include <atomic>
@@ -23,16 +24,18 @@
 namespace holdfast {
 
 inline constexpr std::uint32_t kSegments = 4;
-inline constexpr std::size_t kMaxBatchBytes = 4u << 20;      // one append; bounds memory and the time of one sync
-inline constexpr std::size_t kFlushRecords = 1024;           // files of one flush: bounds how long the index is busy
-inline constexpr std::size_t kSettleBacklog = 65536;         // settlements that may wait for housekeeping
+inline constexpr std::size_t kMaxBatchBytes = 4u << 20;  // one append; bounds memory and the time of one sync
+inline constexpr std::size_t kFlushRecords = 1024;       // files of one flush: bounds how long the index is busy
+inline constexpr std::size_t kSettleBacklog = 65536;     // settlements that may wait for housekeeping
 inline constexpr std::size_t kUnlinksBeforeSync = 4096;
 inline constexpr std::size_t kMaxNotices = 32;
 inline constexpr std::size_t kMaxRejectMarks = 4096;
 inline constexpr std::uint64_t kFloorStep = 1ull << 32;      // how far the sequence floor is raised at once
 inline constexpr std::uint64_t kDataKeyBytes = 64ull << 30;  // sealed with one data key
-inline constexpr std::uint64_t kDataKeyStep = 1ull << 30;    // written down at least so often, and assumed of a life that was cut
-inline constexpr Nanoseconds kDoneDelay = std::chrono::milliseconds(200);  // how long a settlement may wait for a commit to ride on
+inline constexpr std::uint64_t kDataKeyStep =
+    1ull << 30;  // written down at least so often, and assumed of a life that was cut
+inline constexpr Nanoseconds kDoneDelay =
+    std::chrono::milliseconds(200);  // how long a settlement may wait for a commit to ride on
 inline constexpr Nanoseconds kUpkeepPause = std::chrono::milliseconds(100);
 inline constexpr Nanoseconds kSlowSync = std::chrono::seconds(1);
 
@@ -87,11 +90,11 @@ struct Spool::Parts {
 
   std::unique_ptr<File> lock_file;
   std::optional<Keyring> keyring;
-  std::string site;             // the one in keys
+  std::string site;  // the one in keys
   std::unique_ptr<RecordFiles> files;
   std::unique_ptr<Journal> journal;
   std::unique_ptr<Index> index;
-  bool whole_sync = false;      // sync_all may stand for the sync of each file
+  bool whole_sync = false;  // sync_all may stand for the sync of each file
   bool unsafe_fs = false;
   std::uint32_t boot = 0;
   Sequence first_sequence = 0;  // of this life
@@ -112,24 +115,25 @@ struct Spool::Parts {
   Manifest manifest;
   std::uint64_t manifest_generation = 0;
   JournalRecords records;
-  std::vector<TargetState> targets;           // by number - 1
-  std::uint64_t journal_live = 0;             // records in the journal only, still in custody
-  std::uint64_t journal_delivered = 0;        // delivered from the journal, not yet counted in the index
-  std::uint64_t journal_taken = 0;            // committed by segments that are not retired
+  std::vector<TargetState> targets;             // by number - 1
+  std::uint64_t journal_live = 0;               // records in the journal only, still in custody
+  std::uint64_t journal_delivered = 0;          // delivered from the journal, not yet counted in the index
+  std::uint64_t journal_taken = 0;              // committed by segments that are not retired
   std::vector<FiledSettlement> done_unwritten;  // for `done` frames: settlements of records in the journal
   Nanoseconds done_since{0};
-  std::deque<FiledSettlement> filed_settled;    // for the index
+  std::deque<FiledSettlement> filed_settled;           // for the index
   std::set<std::pair<Sequence, TargetNumber>> hidden;  // settled or rejected, not yet in the index: not due
   std::deque<Rejection> rejections;
-  std::map<std::pair<Sequence, TargetNumber>, Rejection> reject_marks;  // rejected, while another required target still waits
+  std::map<std::pair<Sequence, TargetNumber>, Rejection>
+      reject_marks;  // rejected, while another required target still waits
   VerdictCounts verdicts;
   Pressure pressure;
   struct NoRoom {
     Nanoseconds found{0};
     std::uint64_t free_bytes = 0, free_inodes = 0;  // the least since
   };
-  std::optional<NoRoom> no_room;                 // a commit found none, though no limit was reached
-  std::optional<Nanoseconds> quarantine_full;    // when a commit found it so, the last time
+  std::optional<NoRoom> no_room;               // a commit found none, though no limit was reached
+  std::optional<Nanoseconds> quarantine_full;  // when a commit found it so, the last time
   SpaceInfo space;
   std::vector<std::string> notices;
   std::uint64_t ignored_names = 0;
@@ -148,7 +152,7 @@ struct Spool::Parts {
   Nanoseconds running_before{0};  // running time of earlier lives
   Nanoseconds tidied{0};
   Sequence highest_recovered = 0;
-  Totals recovered_damage;        // taken and lost, counted when the damaged segment is retired
+  Totals recovered_damage;  // taken and lost, counted when the damaged segment is retired
 
   // Reconciliation after a start, under upkeep_mutex.
   enum class Reconcile : std::uint8_t { tombstones, rows, names, finished };
@@ -163,14 +167,14 @@ struct Spool::Parts {
   Result<void> checked(Result<void> result);
   void notice(std::string text);
   Nanoseconds running_time() const;
-  Result<void> save(Manifest changed);  // signs and saves, then it is the manifest
-  std::vector<RouteTarget> route(RouteNumber number) const;       // takes state_mutex
+  Result<void> save(Manifest changed);                       // signs and saves, then it is the manifest
+  std::vector<RouteTarget> route(RouteNumber number) const;  // takes state_mutex
   const std::vector<RouteTarget>& route_locked(RouteNumber number) const;
-  TargetBits all_bits(RouteNumber route) const;       // state_mutex held, as for the next ones
+  TargetBits all_bits(RouteNumber route) const;  // state_mutex held, as for the next ones
   TargetBits required_bits(RouteNumber route) const;
   TargetBits bit_of(RouteNumber route, TargetNumber target) const;
   TargetState& target_state(TargetNumber target);
-  void send_back(TargetState& target);  // its readers begin again at the oldest
+  void send_back(TargetState& target);               // its readers begin again at the oldest
   bool complete(const JournalRecord& record) const;  // every required target has it
   std::vector<TargetNumber> waiting_targets(const JournalRecord& record) const;
   // Adds what a record waits for to the targets' counts, or takes it out.
@@ -179,13 +183,15 @@ struct Spool::Parts {
   Result<void> apply(const IndexChange& change, Durability durability);
   void call_back();  // no lock held: whoever waits learns that readers were sent back
   Result<Nanoseconds> maintain();
-  Result<void> update_pressure();
-  void note_no_room();
-  bool still_no_room();  // state_mutex held
   Result<void> tidy();
   bool done_frames_are_due() const;
   Result<void> raise_floor_and_rotate();
   Result<void> make_next_segment();
+
+  // pressure.cc
+  Result<void> update_pressure();
+  void note_no_room();
+  bool still_no_room();  // state_mutex held
 
   // commit.cc
   std::vector<Prepared> prepare(std::span<const Arrival> arrivals) const;
@@ -202,7 +208,8 @@ struct Spool::Parts {
     std::optional<FrameSpot> spot;  // in the journal; else in a file
     bool surely_unsent = false;
   };
-  Result<std::vector<DuePlace>> due_places(TargetNumber target, Drain drain, const DueCursor& cursor, std::size_t limit);
+  Result<std::vector<DuePlace>> due_places(TargetNumber target, Drain drain, const DueCursor& cursor,
+                                           std::size_t limit);
   Result<Bytes> read_frame(const DuePlace& place);
 
   // settle.cc
@@ -211,7 +218,7 @@ struct Spool::Parts {
   Result<void> settle_filed(const std::vector<FiledSettlement>& settlements);
   void settle_one(TargetNumber target, const Settlement& settlement);
   void set_aside_if_only_rejections_wait(const JournalRecord& record);  // state_mutex held
-  void drop_reject_marks(Sequence sequence);  // state_mutex held
+  void drop_reject_marks(Sequence sequence);                            // state_mutex held
 
   // flush.cc
   Result<bool> flush_lingering();
@@ -230,7 +237,8 @@ struct Spool::Parts {
 
   // set_aside.cc
   FrameHeader header_for(Sequence sequence, const RecordId& id, RouteNumber route, Priority priority) const;
-  void append_note(const FrameHeader& record, Reason reason, TargetNumber target, std::string_view words, Bytes& out) const;
+  void append_note(const FrameHeader& record, Reason reason, TargetNumber target, std::string_view words,
+                   Bytes& out) const;
   Result<void> set_aside_rejected();
   Result<void> set_aside(const Rejection& rejection);
   Result<Bytes> frame_to_set_aside(const Rejection& rejection, const std::optional<IndexedRecord>& row);
@@ -243,8 +251,10 @@ struct Spool::Parts {
   Result<void> take_manifest();
   Result<Manifest> first_manifest();
   Result<void> recover();
-  Result<bool> recover_journal(std::vector<FiledSettlement>& done);  // false: the medium could not be read past the cache
-  Result<void> recover_frame(const FrameHeader& header, ByteView bytes, FrameSpot spot, std::vector<FiledSettlement>& done);
+  Result<bool> recover_journal(
+      std::vector<FiledSettlement>& done);  // false: the medium could not be read past the cache
+  Result<void> recover_frame(const FrameHeader& header, ByteView bytes, FrameSpot spot,
+                             std::vector<FiledSettlement>& done);
   Result<void> recover_damage(const JournalDamage& damage);
   std::optional<StreamPosition> position_in(ByteView frame) const;
   std::optional<StreamPosition> position_of(const std::string& key, const Envelope& envelope) const;
@@ -260,7 +270,8 @@ struct Spool::Parts {
   Result<bool> discard_one(const RecordSummary& summary);
 
   // quarantine.cc
-  Result<std::uint64_t> for_each_quarantined(const RecordFilter& filter, const std::function<Result<bool>(const QuarantinedRecord&)>& act);
+  Result<std::uint64_t> for_each_quarantined(const RecordFilter& filter,
+                                             const std::function<Result<bool>(const QuarantinedRecord&)>& act);
   Result<void> drop_from_quarantine(const QuarantinedRecord& record, IndexChange change);
   Result<bool> requeue_one(const QuarantinedRecord& record, const Reroute& reroute);
 

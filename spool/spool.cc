@@ -12,12 +12,6 @@
 namespace holdfast {
 namespace {
 
-// Pressure is released only when this much of a limit is free again, so that the intake does not flutter.
-constexpr double kRelease = 0.95;
-// A commit that found no room tries again when so much has become free, or after a while: the journal frees itself without the disk.
-constexpr std::uint64_t kSomeRoom = 1u << 20;
-constexpr std::uint64_t kSomeInodes = 16;
-constexpr Nanoseconds kTryForRoom = std::chrono::seconds(1);
 // A source that a full quarantine holds tries more often than this.
 constexpr Nanoseconds kQuarantineHolds = std::chrono::seconds(2);
 
@@ -25,32 +19,11 @@ const std::vector<RouteTarget> kNoTargets;
 
 }  // namespace
 
-const char* pressure_text(PressureKind kind) {
-  switch (kind) {
-    case PressureKind::none:
-      return "none";
-    case PressureKind::max_bytes:
-      return "spool.max_bytes is reached";
-    case PressureKind::max_records:
-      return "spool.max_records is reached";
-    case PressureKind::disk_bytes:
-      return "the disk has less than spool.min_free_bytes left";
-    case PressureKind::disk_inodes:
-      return "the disk has less than spool.min_free_inodes left";
-    case PressureKind::disk_full:
-      return "the disk is full";
-    case PressureKind::quarantine:
-      return "spool.quarantine_max_bytes is reached";
-    case PressureKind::read_only:
-      return "the disk refuses to be written";
-  }
-  return "unknown";
-}
-
 Spool::Spool(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 Spool::~Spool() = default;
 
-Result<std::unique_ptr<Spool>> Spool::open(FileSystem& fs, const Clock& clock, const SpoolOptions& options, const SecretKey& key) {
+Result<std::unique_ptr<Spool>> Spool::open(FileSystem& fs, const Clock& clock, const SpoolOptions& options,
+                                           const SecretKey& key) {
   auto parts = std::make_unique<Parts>(fs, clock, options, key);
   HOLDFAST_TRY(parts->take_manifest());
   HOLDFAST_TRY(parts->recover());
@@ -83,7 +56,9 @@ void Spool::Parts::notice(std::string text) {
   if (notices.size() < kMaxNotices) notices.push_back(std::move(text));
 }
 
-Nanoseconds Spool::Parts::running_time() const { return running_before + (clock.monotonic() - life_began); }
+Nanoseconds Spool::Parts::running_time() const {
+  return running_before + (clock.monotonic() - life_began);
+}
 
 Result<void> Spool::Parts::save(Manifest changed) {
   sign_manifest(changed, keyring->namer());
@@ -165,7 +140,8 @@ void Spool::Parts::count_waiting(const JournalRecord& record, TargetBits bits, b
 // Adds when the oldest record of each target was accepted, where the journal has one that no file is older than.
 void Spool::Parts::oldest_in_journal(std::map<TargetNumber, std::int64_t>& oldest) {
   std::size_t missing = 0;
-  for (std::size_t i = 0; i < targets.size(); ++i) missing += targets[i].journal_records > 0 && !oldest.contains(TargetNumber(i + 1)) ? 1u : 0u;
+  for (std::size_t i = 0; i < targets.size(); ++i)
+    missing += targets[i].journal_records > 0 && !oldest.contains(TargetNumber(i + 1)) ? 1u : 0u;
   for (const auto& segment : records.segments()) {
     for (auto record = segment.records.begin(); record != segment.records.end() && missing > 0; ++record) {
       if (record->place != Place::journal || record->waiting == 0) continue;
@@ -189,56 +165,6 @@ Result<void> Spool::Parts::apply(const IndexChange& change, Durability durabilit
   return {};
 }
 
-Result<void> Spool::Parts::update_pressure() {
-  auto now = fs.space();
-  if (!now) return now.error();
-  std::uint64_t index_bytes = 0, file_records = 0;
-  bool reserve_spent = false;
-  {
-    const std::lock_guard lock(index_mutex);
-    index_bytes = index->file_bytes() + index->quarantine_bytes() + index->disk_bytes();
-    file_records = index->records();
-    reserve_spent = index->reserve_spent();
-  }
-  const std::lock_guard lock(state_mutex);
-  space = *now;
-  const SpoolLimits& limits = options.limits;
-  const double slack = pressure.paused() ? kRelease : 1.0;
-  const auto over = [&](std::uint64_t used, std::uint64_t limit) {
-    return static_cast<double>(used) >= static_cast<double>(limit) * slack;
-  };
-  const auto under = [&](double free, double least) { return free * slack < least; };
-  const double inodes_least = limits.min_free_inodes_percent / 100.0 * static_cast<double>(space.total_inodes);
-  pressure.kind = reserve_spent ? PressureKind::disk_bytes : PressureKind::none;
-  if (still_no_room()) pressure.kind = PressureKind::disk_full;
-  if (under(static_cast<double>(space.free_bytes), static_cast<double>(limits.min_free_bytes))) pressure.kind = PressureKind::disk_bytes;
-  if (space.total_inodes != 0 && under(static_cast<double>(space.free_inodes), inodes_least)) pressure.kind = PressureKind::disk_inodes;
-  if (over(index_bytes + journal_disk_bytes, limits.max_bytes)) pressure.kind = PressureKind::max_bytes;
-  if (over(file_records + journal_live, limits.max_records)) pressure.kind = PressureKind::max_records;
-  return {};
-}
-
-void Spool::Parts::note_no_room() {
-  const std::lock_guard lock(state_mutex);
-  no_room = NoRoom{clock.monotonic(), space.free_bytes, space.free_inodes};
-  pressure.kind = PressureKind::disk_full;
-}
-
-bool Spool::Parts::still_no_room() {
-  if (!no_room) return false;
-  const bool freed = space.free_bytes >= no_room->free_bytes + kSomeRoom || space.free_inodes >= no_room->free_inodes + kSomeInodes;
-  if (freed || clock.monotonic() - no_room->found >= kTryForRoom) no_room.reset();
-  if (!no_room) return false;
-  no_room->free_bytes = std::min(no_room->free_bytes, space.free_bytes);
-  no_room->free_inodes = std::min(no_room->free_inodes, space.free_inodes);
-  return true;
-}
-
-Pressure Spool::pressure() const {
-  const std::lock_guard lock(parts_->state_mutex);
-  return parts_->pressure;
-}
-
 Result<TargetNumber> Spool::target_number(const std::string& name) {
   Parts& parts = *parts_;
   const std::lock_guard upkeep(parts.upkeep_mutex);
@@ -257,7 +183,8 @@ Result<TargetNumber> Spool::target_number(const std::string& name) {
 Result<RouteNumber> Spool::route_number(const std::vector<RouteTarget>& targets) {
   Parts& parts = *parts_;
   if (targets.empty() || targets.size() > kMaxRouteTargets) {
-    return Error{ErrorKind::invalid, fmt::format("a route has 1 to {} targets, not {}", kMaxRouteTargets, targets.size())};
+    return Error{ErrorKind::invalid,
+                 fmt::format("a route has 1 to {} targets, not {}", kMaxRouteTargets, targets.size())};
   }
   const std::lock_guard upkeep(parts.upkeep_mutex);
   Manifest changed = parts.manifest;
@@ -282,7 +209,9 @@ std::string Spool::target_name(TargetNumber target) const {
   return place == 0 || place > parts_->manifest.targets.size() ? std::string() : parts_->manifest.targets[place - 1];
 }
 
-const std::string& Spool::site() const { return parts_->site; }
+const std::string& Spool::site() const {
+  return parts_->site;
+}
 
 void Spool::on_due(std::function<void()> wake) {
   const std::lock_guard lock(parts_->state_mutex);
@@ -372,7 +301,8 @@ Result<void> Spool::Parts::tidy() {
   return {};
 }
 
-// Written before a commit needs it, and not while the process starts. Without room there is none: the commit that needs it says so.
+// Written before a commit needs it, and not while the process starts. Without room there is none: the commit that needs
+// it says so.
 Result<void> Spool::Parts::make_next_segment() {
   const std::lock_guard commit_lock(commit_mutex);
   auto made = journal->make_segment();
@@ -447,7 +377,8 @@ SpoolStatus Spool::status() const {
     status.disk_bytes = parts.index->file_bytes() + status.quarantine_bytes + parts.index->disk_bytes();
     for (const WaitingCount& count : parts.index->waiting()) {
       in_files[count.target] = count;
-      if (auto accepted = parts.index->oldest_waiting(count.target); accepted && *accepted) oldest[count.target] = **accepted;
+      if (auto accepted = parts.index->oldest_waiting(count.target); accepted && *accepted)
+        oldest[count.target] = **accepted;
     }
   }
   const std::lock_guard lock(parts.state_mutex);
