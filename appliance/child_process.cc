@@ -17,7 +17,9 @@ namespace {
 
 constexpr int kNotStarted = 127;  // as the shell has it
 
-int exit_code(int status) { return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status); }
+int exit_code(int status) {
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
 
 }  // namespace
 
@@ -61,9 +63,13 @@ int ChildProcess::end(int signal) {
   return exit_code(status);
 }
 
-int ChildProcess::stop() { return end(SIGTERM); }
+int ChildProcess::stop() {
+  return end(SIGTERM);
+}
 
-void ChildProcess::kill() { end(SIGKILL); }
+void ChildProcess::kill() {
+  end(SIGKILL);
+}
 
 int free_loopback_port() {
   const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);

@@ -5,8 +5,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-// The parser asserts what a damaged file can make false, and with NDEBUG would take it for true. Neither is an answer to an operator: the
-// condition is let pass, and the parser's own error follows.
+// The parser asserts what a damaged file can make false, and with NDEBUG would take it for true. Neither is an answer
+// to an operator: the condition is let pass, and the parser's own error follows.
 #undef NDEBUG
 #define TOML_ASSERT(expression) static_cast<void>(0)
 #include <toml++/toml.h>

@@ -117,7 +117,8 @@ Result<void> Demo::wait_for(const std::string& what, const std::function<bool()>
 
 Result<void> Demo::start_server(ChildProcess& server, const std::string& name, int port) {
   const std::string configuration = directory_ + "/" + name + ".conf";
-  std::ofstream(configuration) << fmt::format("host: 127.0.0.1\nport: {}\njetstream {{ store_dir: \"{}/{}\" }}\n", port, directory_, name);
+  std::ofstream(configuration) << fmt::format("host: 127.0.0.1\nport: {}\njetstream {{ store_dir: \"{}/{}\" }}\n", port,
+                                              directory_, name);
   return server.start({nats_server_program(), "-c", configuration}, directory_ + "/" + name + ".log");
 }
 
@@ -133,7 +134,9 @@ Result<void> Demo::run_command(const std::vector<std::string>& arguments, const 
 Result<void> Demo::start_appliance() {
   const std::string log = directory_ + "/holdfast.log";
   HOLDFAST_TRY(appliance_.start({"/proc/self/exe", "run", "--config", directory_ + "/holdfast.toml"}, log));
-  const auto ready = [&] { return !appliance_.running() || ControlClient::connect(directory_ + "/run/control.sock").ok(); };
+  const auto ready = [&] {
+    return !appliance_.running() || ControlClient::connect(directory_ + "/run/control.sock").ok();
+  };
   HOLDFAST_TRY(wait_for("the appliance's control socket", ready));
   if (!appliance_.running()) return Error{ErrorKind::unavailable, "the appliance left at its start; see " + log};
   return {};
@@ -192,11 +195,14 @@ Result<void> Demo::set_the_stage() {
   std::filesystem::create_directories(directory_ + "/state");
   std::filesystem::create_directories(directory_ + "/run");
   HOLDFAST_TRY(run_command({"keygen", directory_ + "/spool.key"}, directory_ + "/keygen.log"));
-  // The demo kills processes, not power, so any file system will do. A short ack_wait: what a kill leaves unacknowledged comes again soon.
+  // The demo kills processes, not power, so any file system will do. A short ack_wait: what a kill leaves
+  // unacknowledged comes again soon.
   std::ofstream(directory_ + "/holdfast.toml") << fmt::format(
       "[appliance]\nsite = \"demo\"\nstate_dir = \"{0}/state\"\n\n"
-      "[spool]\nkey_file = \"{0}/spool.key\"\nmin_free_bytes = \"1MiB\"\nmin_free_inodes = \"0%\"\nallow_unsafe_fs = true\n\n"
-      "[[source]]\nname = \"edge\"\ntype = \"nats\"\nurl = \"nats://127.0.0.1:{1}\"\nstream = \"{3}\"\nconsumer = \"holdfast\"\nack_wait = \"2s\"\n\n"
+      "[spool]\nkey_file = \"{0}/spool.key\"\nmin_free_bytes = \"1MiB\"\nmin_free_inodes = \"0%\"\nallow_unsafe_fs = "
+      "true\n\n"
+      "[[source]]\nname = \"edge\"\ntype = \"nats\"\nurl = \"nats://127.0.0.1:{1}\"\nstream = \"{3}\"\nconsumer = "
+      "\"holdfast\"\nack_wait = \"2s\"\n\n"
       "[[target]]\nname = \"hub\"\ntype = \"nats\"\nurl = \"nats://127.0.0.1:{2}\"\n\n"
       "[control]\nsocket = \"{0}/run/control.sock\"\n",
       directory_, edge_port_, hub_port_, kEdgeStream);
@@ -205,8 +211,10 @@ Result<void> Demo::set_the_stage() {
 
 Result<void> Demo::connected() {
   first_part_ = options_.messages * 2 / 5;
-  say(fmt::format("the uplink is there: {} messages of {} bytes are published at the edge", first_part_, kMessageBytes));
-  HOLDFAST_TRY(edge_->publish(1, first_part_, kMessageBytes, marker_, [&](std::uint64_t n) { progress(fmt::format("{} published", n)); }));
+  say(fmt::format("the uplink is there: {} messages of {} bytes are published at the edge", first_part_,
+                  kMessageBytes));
+  HOLDFAST_TRY(edge_->publish(1, first_part_, kMessageBytes, marker_,
+                              [&](std::uint64_t n) { progress(fmt::format("{} published", n)); }));
   HOLDFAST_TRY(wait_for("delivery while connected", [&] {
     progress(fmt::format("{} of {} on the hub", on_the_hub(), first_part_));
     return on_the_hub() >= first_part_;
@@ -276,16 +284,19 @@ Result<void> Demo::prove() {
     missing_ += (*counts)[number] == 0 ? 1u : 0u;
     twice_ += (*counts)[number] > 1 ? 1u : 0u;
   }
-  claims_.push_back({fmt::format("all {} published messages are on the hub ({} missing)", options_.messages, missing_), missing_ == 0});
-  claims_.push_back({fmt::format("none is there twice, counted by content ({} are)", twice_), twice_ == 0 && foreign_ == 0});
+  claims_.push_back({fmt::format("all {} published messages are on the hub ({} missing)", options_.messages, missing_),
+                     missing_ == 0});
+  claims_.push_back(
+      {fmt::format("none is there twice, counted by content ({} are)", twice_), twice_ == 0 && foreign_ == 0});
 
   auto client = ControlClient::connect(directory_ + "/run/control.sock");
   if (!client) return client.error();
   const auto audit = (*client)->ask("audit", Json(Json::Fields{}), kAskLimit);
   if (!audit) return audit.error();
   const bool balanced = (*audit)["balanced"].flag() && (*audit)["lost"].count() == 0;
-  claims_.push_back({fmt::format("the audit balances: taken {} = delivered {} + in custody {} + quarantined {}", (*audit)["taken"].count(),
-                                 (*audit)["delivered"].count(), (*audit)["in_custody"].count(), (*audit)["quarantined"].count()),
+  claims_.push_back({fmt::format("the audit balances: taken {} = delivered {} + in custody {} + quarantined {}",
+                                 (*audit)["taken"].count(), (*audit)["delivered"].count(),
+                                 (*audit)["in_custody"].count(), (*audit)["quarantined"].count()),
                      balanced});
   claims_.push_back({"the marker is in no file of the state directory", files_with_marker() == 0});
   claims_.push_back({fmt::format("a backlog of {} records lay in files", backlog_files_), backlog_files_ > 0});

@@ -1,5 +1,5 @@
-// `holdfast demo`: the main job in one minute, on loopback, with real parts: an edge and a hub nats-server, this very program between
-// them, a cut uplink, two kills, and a proof.
+// `holdfast demo`: the main job in one minute, on loopback, with real parts: an edge and a hub nats-server, this very
+// program between them, a cut uplink, two kills, and a proof.
 #pragma once
 
 #include <cstdint>

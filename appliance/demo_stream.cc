@@ -15,7 +15,7 @@ namespace {
 constexpr Nanoseconds kServerLimit = std::chrono::seconds(20);
 constexpr Nanoseconds kReplyLimit = std::chrono::seconds(10);
 constexpr auto kLook = std::chrono::milliseconds(5);
-constexpr std::uint64_t kWindow = 2000;         // messages that are not acknowledged yet
+constexpr std::uint64_t kWindow = 2000;  // messages that are not acknowledged yet
 constexpr std::uint64_t kProgressEvery = 500;
 constexpr Nanoseconds kDuplicateWindow = std::chrono::minutes(10);
 
@@ -34,7 +34,8 @@ bool wait_until(const std::function<bool()>& condition, Nanoseconds limit) {
   return true;
 }
 
-Result<std::unique_ptr<DemoStream>> DemoStream::open(const std::string& url, const std::string& stream, const std::string& subject) {
+Result<std::unique_ptr<DemoStream>> DemoStream::open(const std::string& url, const std::string& stream,
+                                                     const std::string& subject) {
   NatsOptions options;
   options.url = url;
   options.client_name = "holdfast-demo";
@@ -44,17 +45,20 @@ Result<std::unique_ptr<DemoStream>> DemoStream::open(const std::string& url, con
   request.subjects = {subject};
   request.duplicate_window = kDuplicateWindow;
   std::optional<ApiError> refused;
-  const bool made = wait_until([&] {
-    if (!connection) {
-      auto fresh = NatsConnection::connect(options);
-      if (!fresh) return false;
-      connection = *std::move(fresh);
-    }
-    const auto reply = connection->request(create_stream_subject(stream), create_stream_request(request), kReplyLimit);
-    if (!reply || reply->status != 0) return false;  // JetStream is not up yet
-    refused = parse_api_error(reply->payload);
-    return true;
-  }, kServerLimit);
+  const bool made = wait_until(
+      [&] {
+        if (!connection) {
+          auto fresh = NatsConnection::connect(options);
+          if (!fresh) return false;
+          connection = *std::move(fresh);
+        }
+        const auto reply =
+            connection->request(create_stream_subject(stream), create_stream_request(request), kReplyLimit);
+        if (!reply || reply->status != 0) return false;  // JetStream is not up yet
+        refused = parse_api_error(reply->payload);
+        return true;
+      },
+      kServerLimit);
   if (!made) return Error{ErrorKind::unavailable, "the nats-server at " + url + " does not answer"};
   if (refused) return api_error("making stream " + stream, *refused);
   return std::unique_ptr<DemoStream>(new DemoStream(std::move(connection), stream, subject));
@@ -75,7 +79,8 @@ Result<void> DemoStream::publish(std::uint64_t first, std::uint64_t count, std::
   const std::string subject = subject_.substr(0, subject_.size() - 1) + "engine";
   for (std::uint64_t i = 0; i < count; ++i) {
     const auto room = [&] { return i - tally->acknowledged < kWindow || tally->refused > 0; };
-    if (!wait_until(room, kReplyLimit)) return Error{ErrorKind::unavailable, "the edge server has stopped acknowledging"};
+    if (!wait_until(room, kReplyLimit))
+      return Error{ErrorKind::unavailable, "the edge server has stopped acknowledging"};
     std::string payload = fmt::format("{} {:012} ", marker, first + i);
     payload.resize(std::max(size, payload.size()), '.');
     HOLDFAST_TRY(connection_->publish(subject, inbox, {}, as_bytes(payload)));
@@ -126,7 +131,8 @@ Result<std::vector<std::uint32_t>> DemoStream::count_by_content(std::uint64_t mo
     const std::lock_guard lock(pile->mutex);
     return pile->seen >= *wanted;
   };
-  if (!wait_until(all, std::chrono::minutes(2))) return Error{ErrorKind::unavailable, "the hub has not shown all its messages"};
+  if (!wait_until(all, std::chrono::minutes(2)))
+    return Error{ErrorKind::unavailable, "the hub has not shown all its messages"};
   const std::lock_guard lock(pile->mutex);
   return pile->counts;
 }

@@ -1,4 +1,5 @@
-// The demo's own hands on a JetStream server: one stream, numbered messages into it, and what came out of it by their numbers.
+// The demo's own hands on a JetStream server: one stream, numbered messages into it, and what came out of it by their
+// numbers.
 #pragma once
 
 #include <cstdint>
@@ -17,10 +18,11 @@ bool wait_until(const std::function<bool()>& condition, Nanoseconds limit);
 class DemoStream {
  public:
   // Waits for the server to answer, and makes the stream when it is not there.
-  static Result<std::unique_ptr<DemoStream>> open(const std::string& url, const std::string& stream, const std::string& subject);
+  static Result<std::unique_ptr<DemoStream>> open(const std::string& url, const std::string& stream,
+                                                  const std::string& subject);
 
-  // Messages first..first+count-1, each marked and padded to `size`; all are in the stream when this returns. `progress` is called now
-  // and then with how many have been sent; false stops.
+  // Messages first..first+count-1, each marked and padded to `size`; all are in the stream when this returns.
+  // `progress` is called now and then with how many have been sent; false stops.
   Result<void> publish(std::uint64_t first, std::uint64_t count, std::size_t size, const std::string& marker,
                        const std::function<void(std::uint64_t)>& progress);
   Result<std::uint64_t> messages();

@@ -20,8 +20,8 @@ namespace holdfast {
 
 class Respondent {
  public:
-  // `unavailable`: an appliance has the spool and does not answer. `key_file` stands in for the configuration's key, where
-  // the credential is not at hand. `config` outlives it.
+  // `unavailable`: an appliance has the spool and does not answer. `key_file` stands in for the configuration's key,
+  // where the credential is not at hand. `config` outlives it.
   static Result<std::unique_ptr<Respondent>> find(const Config& config, const std::string& key_file);
   ~Respondent();
 

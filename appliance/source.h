@@ -1,8 +1,8 @@
 // The source seam: where messages come in.
 //
-// pull() hands out messages in the order they came; each stays unacknowledged, and is kept alive, until acknowledge() names it. A
-// message that is never acknowledged comes again: that is what makes an error harmless here. Nothing is asked of the server beyond
-// what pull() will hand out soon, so not calling it is back-pressure.
+// pull() hands out messages in the order they came; each stays unacknowledged, and is kept alive, until acknowledge()
+// names it. A message that is never acknowledged comes again: that is what makes an error harmless here. Nothing is
+// asked of the server beyond what pull() will hand out soon, so not calling it is back-pressure.
 //
 // Threads: one thread calls pull and acknowledge; keep_alive, status and interrupt may come from any.
 #pragma once
@@ -28,10 +28,10 @@ struct Incoming {
 };
 
 enum class SourceState : std::uint8_t {
-  connecting,      // no connection; tries for ever
-  no_stream,       // connected; the stream is not there (yet)
+  connecting,  // no connection; tries for ever
+  no_stream,   // connected; the stream is not there (yet)
   flowing,
-  held,            // something an operator must decide: `why` says it
+  held,  // something an operator must decide: `why` says it
 };
 
 struct SourceStatus {
@@ -44,13 +44,14 @@ struct SourceStatus {
   std::uint64_t pending = 0;      // waiting in the stream, as the server last said
   std::uint64_t reconnects = 0;
   std::uint64_t in_progress_sent = 0;
-  std::uint64_t went_back = 0;    // times the stream was found to have gone back
+  std::uint64_t went_back = 0;  // times the stream was found to have gone back
 };
 
 class Source {
  public:
   virtual ~Source() = default;
-  // At most `max` messages; waits at most `wait` for the first. None: nothing came, or there is no connection (status says which).
+  // At most `max` messages; waits at most `wait` for the first. None: nothing came, or there is no connection (status
+  // says which).
   virtual Result<std::vector<Incoming>> pull(std::size_t max, Nanoseconds wait) = 0;
   // `unavailable`: the connection went; the messages will come again and be recognised.
   virtual Result<void> acknowledge(std::span<const Incoming> committed) = 0;

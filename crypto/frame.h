@@ -31,10 +31,10 @@ enum class FrameKind : std::uint8_t {
 
 struct FrameHeader {
   FrameKind kind = FrameKind::put;
-  bool clock_trusted = false;     // flag bit 0: the wall clock was synchronised when the record was accepted
-  std::uint32_t body_size = 0;    // as stored, tag included
-  std::uint32_t data_key_id = 0;  // 0 just where nothing is sealed: done
-  std::uint64_t sequence = 0;     // spool sequence
+  bool clock_trusted = false;          // flag bit 0: the wall clock was synchronised when the record was accepted
+  std::uint32_t body_size = 0;         // as stored, tag included
+  std::uint32_t data_key_id = 0;       // 0 just where nothing is sealed: done
+  std::uint64_t sequence = 0;          // spool sequence
   std::int64_t accepted_wall_ns = 0;   // since 1970, by the wall clock
   std::uint64_t accepted_mono_ns = 0;  // since boot
   std::uint32_t boot = 0;              // the spool's own count of its lives

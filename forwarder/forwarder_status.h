@@ -40,10 +40,10 @@ const char* forwarder_state_text(ForwarderState state);
 struct ForwarderStatus {
   std::string target;
   ForwarderState state = ForwarderState::idle;
-  Nanoseconds since{0};                      // in this state
-  std::optional<Nanoseconds> next_attempt;   // when something that waits is tried again
-  std::optional<Nanoseconds> step_entered;   // a step is running since then: a hung target is seen by it
-  std::optional<Nanoseconds> last_settled;   // when a record was last reported to the spool
+  Nanoseconds since{0};                     // in this state
+  std::optional<Nanoseconds> next_attempt;  // when something that waits is tried again
+  std::optional<Nanoseconds> step_entered;  // a step is running since then: a hung target is seen by it
+  std::optional<Nanoseconds> last_settled;  // when a record was last reported to the spool
   WindowStatus window;
   std::string last_error;  // the last text of a failed call, kept after it is over
   Nanoseconds last_error_at{0};

@@ -7,7 +7,8 @@ namespace holdfast {
 Result<AuditReport> Spool::audit() {
   Parts& parts = *parts_;
   if (const auto error = parts.dead_error()) return *error;
-  // Nothing is filed or unlinked while names are counted; the intake and the targets go on, and what they do is in the journal.
+  // Nothing is filed or unlinked while names are counted; the intake and the targets go on, and what they do is in the
+  // journal.
   const std::lock_guard upkeep(parts.upkeep_mutex);
   HOLDFAST_TRY(parts.checked(parts.set_aside_rejected()));
   HOLDFAST_TRY(parts.checked(parts.apply_settled()));
@@ -40,10 +41,12 @@ Result<AuditReport> Spool::audit() {
   }
   std::uint64_t names = 0, ignored = 0, damaged = 0;
   for (unsigned directory = 0; directory < 256; ++directory) {
-    HOLDFAST_TRY(parts.checked(parts.files->list_directory(directory, [&](const RecordId&) { ++names; }, ignored)));
+    HOLDFAST_TRY(parts.checked(parts.files->list_directory(
+        directory, [&](const RecordId&) { ++names; }, ignored)));
   }
   report.files_without_row = names > report.in_custody ? names - report.in_custody : 0;
-  HOLDFAST_TRY(parts.checked(parts.files->list_quarantine([&](const QuarantineName&) { ++report.quarantined; }, damaged, ignored)));
+  HOLDFAST_TRY(parts.checked(
+      parts.files->list_quarantine([&](const QuarantineName&) { ++report.quarantined; }, damaged, ignored)));
   Totals totals;
   {
     const std::lock_guard lock(parts.index_mutex);

@@ -8,7 +8,8 @@ namespace holdfast {
 
 }  // namespace holdfast
 
-#define CHECK(expression)                                                          \
-  do {                                                                             \
-    if (!(expression)) [[unlikely]] ::holdfast::check_failed(#expression, __FILE__, __LINE__); \
+#define CHECK(expression)                                        \
+  do {                                                           \
+    if (!(expression)) [[unlikely]]                              \
+      ::holdfast::check_failed(#expression, __FILE__, __LINE__); \
   } while (false)

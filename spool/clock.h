@@ -1,5 +1,5 @@
-// The clock seam. Two clocks that are never mixed: order, age and retries go by the monotonic one; the wall clock is only
-// written down, together with whether it could be believed.
+// The clock seam. Two clocks that are never mixed: order, age and retries go by the monotonic one; the wall clock is
+// only written down, together with whether it could be believed.
 #pragma once
 
 #include <chrono>

@@ -10,7 +10,6 @@
 namespace holdfast {
 namespace {
 
-
 // The key a conflicting newcomer is known by: the same newcomer again is a duplicate of itself.
 std::string conflict_key(const Arrival& arrival) {
   Bytes content(arrival.envelope.subject.begin(), arrival.envelope.subject.end());
@@ -53,8 +52,8 @@ class Commit {
   Spool::Parts& parts_;
   std::unique_lock<std::mutex> commit_lock_{parts_.commit_mutex};
   std::map<RecordId, ContentDigest> in_group_;
-  std::vector<JournalRecord> batched_;         // in the batch, not appended yet; spots are relative to its first frame
-  std::vector<JournalRecord> direct_;          // in files, not synced yet
+  std::vector<JournalRecord> batched_;  // in the batch, not appended yet; spots are relative to its first frame
+  std::vector<JournalRecord> direct_;   // in files, not synced yet
   std::uint32_t frames_ = 0;
   DirtyDirectories direct_dirty_;
   bool quarantine_is_full_ = false;
@@ -114,7 +113,8 @@ void Spool::Parts::commit_group(std::span<CommitRequest* const> group) {
     if (const auto error = dead_error()) return refuse_all(*error);
     {
       const std::lock_guard lock(state_mutex);
-      if (pressure.paused()) return refuse_all({ErrorKind::full, std::string("the spool is full: ") + pressure_text(pressure.kind)});
+      if (pressure.paused())
+        return refuse_all({ErrorKind::full, std::string("the spool is full: ") + pressure_text(pressure.kind)});
       wake_up = wake;
     }
     const auto give_up = [&](const Error& error) {
@@ -158,11 +158,13 @@ Result<void> Commit::take(CommitRequest& request) {
 Result<Verdict> Commit::decide(const Prepared& prepared) {
   const auto found = look_up(prepared);
   if (!found) return found.error();
-  const bool too_large = prepared.frame_size > parts_.options.limits.max_record_bytes + kFrameHeaderSize + kFrameTagSize;
+  const bool too_large =
+      prepared.frame_size > parts_.options.limits.max_record_bytes + kFrameHeaderSize + kFrameTagSize;
   if (found->where != SeenIn::nowhere && found->same_content) {
     return Verdict{VerdictKind::duplicate, found->where, Reason::none, prepared.id, 0};
   }
-  if (found->where != SeenIn::nowhere) return set_aside(prepared, Reason::conflict, VerdictKind::conflict, found->where);
+  if (found->where != SeenIn::nowhere)
+    return set_aside(prepared, Reason::conflict, VerdictKind::conflict, found->where);
   if (prepared.arrival->refused != Reason::none) {
     return set_aside(prepared, prepared.arrival->refused, VerdictKind::refused, SeenIn::nowhere);
   }
@@ -222,7 +224,8 @@ Result<Verdict> Commit::set_aside(const Prepared& prepared, Reason reason, Verdi
   if (kind == VerdictKind::conflict) {
     key = conflict_key(*prepared.arrival);
     own.id = parts_.keyring->namer().record_id(key);
-    own.content = parts_.keyring->namer().content_digest(own.id, own.arrival->envelope.subject, own.arrival->envelope.payload);
+    own.content =
+        parts_.keyring->namer().content_digest(own.id, own.arrival->envelope.subject, own.arrival->envelope.payload);
     own.position.reset();
     auto again = look_up(own);
     if (!again) return again.error();
@@ -258,7 +261,8 @@ Result<Verdict> Commit::set_aside(const Prepared& prepared, Reason reason, Verdi
   return Verdict{kind, seen, reason, own.id, sequence};
 }
 
-// Records become due in the order of their sequences, whichever way each goes: a reader's cursor that has passed one never looks back.
+// Records become due in the order of their sequences, whichever way each goes: a reader's cursor that has passed one
+// never looks back.
 Result<Sequence> Commit::add_to_batch(const Prepared& prepared) {
   HOLDFAST_TRY(file_direct());
   const std::size_t pending = parts_.batch.size() - kBatchHeaderSize;
@@ -299,8 +303,7 @@ void Commit::add_done_frame() {
   {
     const std::lock_guard lock(parts_.state_mutex);
     const std::size_t size = kFrameHeaderSize + largest_done_list(parts_.done_unwritten.size());
-    if (parts_.done_unwritten.empty() ||
-        !parts_.journal->fits(size + parts_.journal->largest_frame())) {
+    if (parts_.done_unwritten.empty() || !parts_.journal->fits(size + parts_.journal->largest_frame())) {
       return;
     }
     settlements.swap(parts_.done_unwritten);
@@ -396,7 +399,8 @@ Result<void> Commit::file_direct() {
   {
     const std::lock_guard lock(parts_.state_mutex);
     for (const JournalRecord& record : direct_) {
-      IndexedRecord row{record.sequence, record.id, record.route, record.priority, record.spot.size, record.accepted_wall_ns, {}};
+      IndexedRecord row{record.sequence,         record.id, record.route, record.priority, record.spot.size,
+                        record.accepted_wall_ns, {}};
       for (const RouteTarget& target : parts_.route_locked(record.route)) row.waiting.push_back(target.target);
       change.filed.push_back(std::move(row));
       change.remember.push_back({record.id, record.position, record.content});

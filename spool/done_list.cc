@@ -24,7 +24,9 @@ void write_done_list(std::vector<FiledSettlement>& settlements, Bytes& out) {
   }
 }
 
-std::size_t largest_done_list(std::size_t settlements) { return settlements * (kGroupBytes + sizeof(Sequence)); }
+std::size_t largest_done_list(std::size_t settlements) {
+  return settlements * (kGroupBytes + sizeof(Sequence));
+}
 
 bool read_done_list(ByteView body, std::vector<FiledSettlement>& settlements) {
   ByteReader in(body);

@@ -21,12 +21,14 @@ std::variant<OpenedBody, Reason> open_record(ByteView frame, const Keyring& keyr
   return OpenedBody{*header, std::move(*body)};
 }
 
-// The places of the next records: both the journal's and the files', merged. Nothing is read from the records themselves.
-Result<std::vector<Spool::Parts::DuePlace>> Spool::Parts::due_places(TargetNumber target, Drain drain, const DueCursor& cursor,
-                                                                     std::size_t limit) {
+// The places of the next records: both the journal's and the files', merged. Nothing is read from the records
+// themselves.
+Result<std::vector<Spool::Parts::DuePlace>> Spool::Parts::due_places(TargetNumber target, Drain drain,
+                                                                     const DueCursor& cursor, std::size_t limit) {
   std::vector<DuePlace> places;
-  // The journal first: a record that is flushed between the two looks is then seen twice, not missed. What is taken after this moment
-  // waits for the next look: a file that is committed between the two would carry the cursor past a record of the journal before it.
+  // The journal first: a record that is flushed between the two looks is then seen twice, not missed. What is taken
+  // after this moment waits for the next look: a file that is committed between the two would carry the cursor past a
+  // record of the journal before it.
   const Sequence horizon = next_sequence;
   {
     const std::lock_guard lock(state_mutex);
@@ -45,10 +47,11 @@ Result<std::vector<Spool::Parts::DuePlace>> Spool::Parts::due_places(TargetNumbe
   {
     const std::lock_guard lock(index_mutex);
     const auto& counts = index->waiting();
-    const bool any = std::ranges::any_of(counts, [&](const WaitingCount& count) { return count.target == target && count.records > 0; });
+    const bool any = std::ranges::any_of(
+        counts, [&](const WaitingCount& count) { return count.target == target && count.records > 0; });
     for (Priority priority = 0; any && priority < kPriorities; ++priority) {
-      // What is hidden counts for nothing: a page of it, and later records of the journal behind it, would carry the cursor past
-      // the rows in between.
+      // What is hidden counts for nothing: a page of it, and later records of the journal behind it, would carry the
+      // cursor past the rows in between.
       std::size_t found = 0;
       for (Sequence after = cursor.after[priority]; found < limit;) {
         auto rows = index->due(target, priority, after, limit);
@@ -75,7 +78,8 @@ Result<std::vector<Spool::Parts::DuePlace>> Spool::Parts::due_places(TargetNumbe
   return places;
 }
 
-// From the journal if it is still there; a segment may have been reused since we looked, and then the record is in its file.
+// From the journal if it is still there; a segment may have been reused since we looked, and then the record is in its
+// file.
 Result<Bytes> Spool::Parts::read_frame(const DuePlace& place) {
   if (place.spot) {
     Bytes frame;
@@ -110,7 +114,8 @@ Result<std::vector<DueRecord>> Spool::due(TargetNumber target, Drain drain, DueC
     if (frame && !due.empty() && bytes + frame->size() > max_bytes) break;
     cursor.after[place.priority] = place.sequence;
     if (const Reason* bad = std::get_if<Reason>(&opened)) {
-      // One record that cannot be opened is never in the way of the others (I6): housekeeping looks at it again, and sets it aside.
+      // One record that cannot be opened is never in the way of the others (I6): housekeeping looks at it again, and
+      // sets it aside.
       const std::lock_guard lock(parts.state_mutex);
       parts.hidden.insert({place.sequence, target});
       parts.rejections.push_back({place.sequence, place.id, TargetNumber{}, *bad, {}});

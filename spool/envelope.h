@@ -45,7 +45,8 @@ struct RecordBody {
   bool operator==(const RecordBody&) const = default;
 };
 
-// Appends. `encoded_size` says beforehand how many bytes: at most 4 GiB - 1 (the caller has refused larger ones as too_large).
+// Appends. `encoded_size` says beforehand how many bytes: at most 4 GiB - 1 (the caller has refused larger ones as
+// too_large).
 void encode_body(const std::string& key, const Envelope& envelope, Bytes& out);
 std::size_t encoded_size(const std::string& key, const Envelope& envelope);
 // Nothing when the bytes are not exactly one body of a version that is known.
@@ -54,8 +55,8 @@ std::optional<RecordBody> decode_body(ByteView bytes);
 // The first header whose name equals `name` without regard to case; nothing when there is none.
 std::optional<std::string_view> find_header(const Envelope& envelope, std::string_view name);
 
-// Sets payload_omitted and original_size (0 where nothing was left out) from what came. A source calls it once, when headers
-// and payload are in.
+// Sets payload_omitted and original_size (0 where nothing was left out) from what came. A source calls it once, when
+// headers and payload are in.
 void note_omitted_payload(Envelope& envelope);
 
 }  // namespace holdfast

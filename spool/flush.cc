@@ -8,7 +8,8 @@
 
 namespace holdfast {
 
-// Records that wait for a target which has made no progress for `linger`, or for one that nobody serves. True: there are more.
+// Records that wait for a target which has made no progress for `linger`, or for one that nobody serves. True: there
+// are more.
 Result<bool> Spool::Parts::flush_lingering() {
   const Nanoseconds now = clock.monotonic();
   std::vector<JournalRecord*> lingering;
@@ -28,7 +29,8 @@ Result<bool> Spool::Parts::flush_lingering() {
         // Of an earlier life: as old as can be.
         if (record.this_life && now - record.accepted < options.linger) continue;
         const auto waits_for = waiting_targets(record);
-        if (std::ranges::any_of(waits_for, [&](TargetNumber target) { return stalled.contains(target); })) lingering.push_back(&record);
+        if (std::ranges::any_of(waits_for, [&](TargetNumber target) { return stalled.contains(target); }))
+          lingering.push_back(&record);
       }
     }
   }
@@ -38,8 +40,8 @@ Result<bool> Spool::Parts::flush_lingering() {
   return lingering.size() >= kFlushRecords;
 }
 
-// Files first, straight under their final names: the journal holds the records until the files are known to be durable. Then the rows.
-// `full`: what had room has both file and row, the rest has neither.
+// Files first, straight under their final names: the journal holds the records until the files are known to be durable.
+// Then the rows. `full`: what had room has both file and row, the rest has neither.
 Result<void> Spool::Parts::flush(const std::vector<JournalRecord*>& to_file) {
   if (to_file.empty()) return {};
   std::vector<Flushed> written;
@@ -62,13 +64,15 @@ Result<void> Spool::Parts::write_files(const std::vector<JournalRecord*>& to_fil
     HOLDFAST_TRY(journal->read(record->spot, frame));
     const auto header = read_header(frame, keyring->namer());
     if (!header || header->sequence != record->sequence || !read_body(*header, frame, keyring->namer())) {
-      return Error{ErrorKind::io, fmt::format("the journal no longer holds what was read from it (sequence {})", record->sequence)};
+      return Error{ErrorKind::io,
+                   fmt::format("the journal no longer holds what was read from it (sequence {})", record->sequence)};
     }
     auto filed = files->write(record->id, record->sequence, frame, !whole_sync, dirty);
     if (!filed && filed.error().kind == ErrorKind::exists) {
       // An earlier record has the name: it stays, and the newcomer is kept beside it.
       const std::lock_guard lock(state_mutex);
-      const bool known = std::ranges::any_of(rejections, [&](const Rejection& one) { return one.sequence == record->sequence; });
+      const bool known =
+          std::ranges::any_of(rejections, [&](const Rejection& one) { return one.sequence == record->sequence; });
       if (!known) rejections.push_back({record->sequence, record->id, TargetNumber{}, Reason::none, {}});
       continue;
     }
@@ -105,7 +109,8 @@ Result<void> Spool::Parts::add_rows(std::vector<Flushed>& written) {
   return unlink(left);
 }
 
-// Files that no row knows of, though the journal has or had their records: left there they would be adopted, as new (R52).
+// Files that no row knows of, though the journal has or had their records: left there they would be adopted, as new
+// (R52).
 Result<void> Spool::Parts::remove_without_row(const std::vector<const JournalRecord*>& of) {
   std::vector<std::pair<RecordId, Sequence>> names;
   {
@@ -147,8 +152,8 @@ Result<void> Spool::Parts::sync_files() {
   return apply(change, Durability::lazy);
 }
 
-// The oldest segment goes back to the ring. Before that is said anywhere: its live records are in synced files with rows, its identities in
-// the ledger, its settlements counted; all in one durable transaction.
+// The oldest segment goes back to the ring. Before that is said anywhere: its live records are in synced files with
+// rows, its identities in the ledger, its settlements counted; all in one durable transaction.
 Result<void> Spool::Parts::retire_oldest() {
   // The active segment may be the oldest: then nothing is appended while it goes.
   std::unique_lock<std::mutex> commit_lock;

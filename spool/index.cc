@@ -193,7 +193,9 @@ Result<void> Index::apply(const IndexChange& change, Durability durability) {
   return parts_->with_reserve([&] { return parts_->apply(change, durability); });
 }
 
-bool Index::reserve_spent() const { return parts_->reserve.spent(); }
+bool Index::reserve_spent() const {
+  return parts_->reserve.spent();
+}
 
 Result<void> Index::Parts::apply(const IndexChange& change, Durability durability) {
   if (database->wal_bytes() > kLargeWalBytes) HOLDFAST_TRY(database->checkpoint());

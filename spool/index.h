@@ -119,8 +119,8 @@ class Index {
   // there is still none; nothing changed.
   Result<void> apply(const IndexChange& change, Durability durability);
   bool reserve_spent() const;  // nothing may be taken in until it is there again
-  // Makes the reserve when it is not there and there is room (not open(): starting is quick). Checkpoints when the WAL is above 4 MiB (apply()
-  // does above 16 MiB). `full` hurts nobody: the WAL stays until there is room.
+  // Makes the reserve when it is not there and there is room (not open(): starting is quick). Checkpoints when the WAL
+  // is above 4 MiB (apply() does above 16 MiB). `full` hurts nobody: the WAL stays until there is room.
   Result<void> tidy();
 
   // Records in files that wait for the target, of one priority, above `after`, in order.

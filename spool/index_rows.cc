@@ -421,8 +421,9 @@ Result<std::vector<std::pair<Sequence, RecordId>>> IndexRows::tombstones_to_unli
 // The record and quarantine tables are in the order of their sequences: each max is one step.
 Result<Sequence> IndexRows::highest_sequence() {
   Statement top;
-  HOLDFAST_TRY(database_.prepare(top, "SELECT max((SELECT ifnull(max(sequence), 0) FROM record),"
-                                      " (SELECT ifnull(max(sequence), 0) FROM quarantine))"));
+  HOLDFAST_TRY(database_.prepare(top,
+                                 "SELECT max((SELECT ifnull(max(sequence), 0) FROM record),"
+                                 " (SELECT ifnull(max(sequence), 0) FROM quarantine))"));
   Sequence highest = tombstone_top_;
   HOLDFAST_TRY(each_row(top, [&] {
     highest = std::max(highest, top.u64(0));

@@ -16,7 +16,9 @@ constexpr std::string_view kDirectory = "journal";
 constexpr std::size_t kZeroChunk = 256u << 10;
 constexpr std::size_t kReadChunk = 1u << 20;
 
-std::string segment_path(std::uint32_t number) { return fmt::format("{}/{}.seg", kDirectory, number); }
+std::string segment_path(std::uint32_t number) {
+  return fmt::format("{}/{}.seg", kDirectory, number);
+}
 // The n of `<n>.seg`, in decimal without leading zeros; nothing for names that are not ours.
 std::optional<std::uint32_t> segment_number(std::string_view name, std::string_view suffix) {
   if (!name.ends_with(suffix)) return {};
@@ -27,7 +29,9 @@ std::optional<std::uint32_t> segment_number(std::string_view name, std::string_v
   return number;
 }
 
-std::string temporary_path(std::uint32_t number) { return fmt::format("{}/{}.tmp", kDirectory, number); }
+std::string temporary_path(std::uint32_t number) {
+  return fmt::format("{}/{}.tmp", kDirectory, number);
+}
 
 // Memory that O_DIRECT can read into.
 struct Image {
@@ -71,7 +75,9 @@ std::size_t next_frame(ByteView frames, std::size_t from, const Namer& namer) {
   return frames.size();
 }
 
-Bytes copy_of(ByteView bytes) { return {bytes.begin(), bytes.end()}; }
+Bytes copy_of(ByteView bytes) {
+  return {bytes.begin(), bytes.end()};
+}
 
 }  // namespace
 
@@ -107,7 +113,7 @@ struct Journal::Parts {
   Result<Image> read_image(const Open& segment, std::uint64_t limit, bool& from_medium);
   Result<void> visit(const Open& segment, ByteView image, const JournalVisitor& visitor);
   Result<void> visit_batch(const Open& segment, const FoundBatch& batch, ByteView image, bool last,
-                                    const JournalVisitor& visitor);
+                           const JournalVisitor& visitor);
   Result<void> drop_misfit_segments();
 };
 
@@ -209,7 +215,8 @@ Result<void> Journal::Parts::visit(const Open& segment, ByteView image, const Jo
     if (batch.offset != expected) {
       // A hole before a later batch: rot in what was acknowledged. It does not end the search.
       const std::uint64_t missing = batch.header.puts_before > puts ? batch.header.puts_before - puts : 0;
-      HOLDFAST_TRY(visitor.damage({copy_of(image.subspan(expected, batch.offset - expected)), true, i == 0 ? 0 : missing}));
+      HOLDFAST_TRY(
+          visitor.damage({copy_of(image.subspan(expected, batch.offset - expected)), true, i == 0 ? 0 : missing}));
     }
     HOLDFAST_TRY(visit_batch(segment, batch, image, i + 1 == batches.size(), visitor));
     puts = batch.header.puts_before + batch.header.puts;
@@ -219,7 +226,7 @@ Result<void> Journal::Parts::visit(const Open& segment, ByteView image, const Jo
 }
 
 Result<void> Journal::Parts::visit_batch(const Open& segment, const FoundBatch& batch, ByteView image, bool last,
-                                                  const JournalVisitor& visitor) {
+                                         const JournalVisitor& visitor) {
   const std::size_t start = batch.offset + kBatchHeaderSize;
   const ByteView frames = image.subspan(start, batch.header.bytes);
   std::uint64_t puts = 0;
@@ -227,7 +234,8 @@ Result<void> Journal::Parts::visit_batch(const Open& segment, const FoundBatch& 
   for (std::size_t at = 0; at < frames.size();) {
     const auto header = read_header(frames.subspan(at), namer);
     const std::size_t size = header ? kFrameHeaderSize + header->body_size : 0;
-    // Behind the tear of a batch may lie whole frames of an earlier use of the segment: no put below its base is of this one (R51).
+    // Behind the tear of a batch may lie whole frames of an earlier use of the segment: no put below its base is of
+    // this one (R51).
     const bool stale = header && header->kind == FrameKind::put && header->sequence < segment.base;
     if (header && !stale && size <= frames.size() - at && read_body(*header, frames.subspan(at, size), namer)) {
       const FrameSpot spot{segment.number, static_cast<std::uint32_t>(start + at), static_cast<std::uint32_t>(size)};
@@ -269,9 +277,13 @@ bool Journal::fits(std::size_t frame_bytes) const {
   return parts_->offset + round_up_to_block(kBatchHeaderSize + frame_bytes) <= parts_->newest().size;
 }
 
-std::size_t Journal::largest_frame() const { return parts_->options.segment_bytes / 4; }
+std::size_t Journal::largest_frame() const {
+  return parts_->options.segment_bytes / 4;
+}
 
-bool Journal::can_start() const { return free_segments() > 0; }
+bool Journal::can_start() const {
+  return free_segments() > 0;
+}
 
 std::uint32_t Journal::free_segments() const {
   const std::lock_guard lock(parts_->mutex);
@@ -284,7 +296,8 @@ Result<void> Journal::make_segment() {
   std::uint32_t number = 0;
   {
     const std::lock_guard lock(parts.mutex);
-    const bool one_is_free = std::ranges::any_of(parts.segments, [](const auto& entry) { return entry.second.base == 0; });
+    const bool one_is_free =
+        std::ranges::any_of(parts.segments, [](const auto& entry) { return entry.second.base == 0; });
     if (one_is_free || parts.order.size() >= parts.options.segments) return {};
     while (parts.segments.contains(number)) ++number;
   }
@@ -334,12 +347,18 @@ Result<FrameSpot> Journal::append(Bytes& batch, std::uint32_t frames, std::uint3
   auto& parts = *parts_;
   CHECK(batch.size() >= kBatchHeaderSize && fits(batch.size() - kBatchHeaderSize));
   Parts::Open& segment = parts.newest();
-  BatchHeader header{segment.base, parts.next_batch, frames, static_cast<std::uint32_t>(batch.size() - kBatchHeaderSize),
-                     parts.puts_so_far, puts};
+  BatchHeader header{segment.base,
+                     parts.next_batch,
+                     frames,
+                     static_cast<std::uint32_t>(batch.size() - kBatchHeaderSize),
+                     parts.puts_so_far,
+                     puts};
   write_batch_header(header, parts.namer, batch);
   batch.resize(header.extent());
-  // Nothing here makes or extends anything: whatever fails, and however it calls itself, the segment's state is unknown.
-  if (auto written = segment.file->write_at(parts.offset, batch); !written) return Error{ErrorKind::io, written.error().text};
+  // Nothing here makes or extends anything: whatever fails, and however it calls itself, the segment's state is
+  // unknown.
+  if (auto written = segment.file->write_at(parts.offset, batch); !written)
+    return Error{ErrorKind::io, written.error().text};
   HOLDFAST_TRY(segment.file->sync());
   const FrameSpot first{segment.number, static_cast<std::uint32_t>(parts.offset + kBatchHeaderSize), 0};
   parts.offset += batch.size();

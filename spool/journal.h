@@ -1,15 +1,15 @@
 // The journal: a ring of append-only segments, and the point at which a record becomes durable.
 //
-// append() returns after one sync that covers the whole batch; an error `io` ends this life (I4). At most one batch is unsynced at any
-// time, so after a power cut only the last batch of a segment can be torn.
+// append() returns after one sync that covers the whole batch; an error `io` ends this life (I4). At most one batch is
+// unsynced at any time, so after a power cut only the last batch of a segment can be torn.
 //
-// Segments are used in the order of their bases and given back in the same order. A segment that an earlier life wrote is read, never
-// appended to again. Nothing is preallocated without being written: zeros are on the medium before a segment is first used, so a
-// commit changes no metadata and meets no full disk.
+// Segments are used in the order of their bases and given back in the same order. A segment that an earlier life wrote
+// is read, never appended to again. Nothing is preallocated without being written: zeros are on the medium before a
+// segment is first used, so a commit changes no metadata and meets no full disk.
 //
-// Threads: append, start_segment, make_segment, fits: one at a time. The others: any thread at any time; retire_oldest not of the segment that
-// is appended to meanwhile. Who reads a frame of a segment that was reused
-// meanwhile gets other bytes, and finds out by the sequence in the frame's header.
+// Threads: append, start_segment, make_segment, fits: one at a time. The others: any thread at any time; retire_oldest
+// not of the segment that is appended to meanwhile. Who reads a frame of a segment that was reused meanwhile gets other
+// bytes, and finds out by the sequence in the frame's header.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +39,7 @@ struct JournalOptions {
 // Bytes of the journal that should have been frames and are not.
 struct JournalDamage {
   Bytes bytes;
-  bool acknowledged = false;     // a valid later batch follows: what was here had been promised
+  bool acknowledged = false;       // a valid later batch follows: what was here had been promised
   std::uint64_t puts_missing = 0;  // as far as the totals around it tell
 };
 
@@ -55,9 +55,10 @@ class Journal {
   static Result<std::unique_ptr<Journal>> open(FileSystem& fs, const Namer& namer, const JournalOptions& options);
   ~Journal();
 
-  // Syncs every segment and reads it from the medium, past the page cache: what an earlier life wrote is not known to be there, and the
-  // cache shows what was written, not what is stored. Segments whose base is at or below `retired_base` are free. Once, before anything else.
-  // Returns false when the file system refuses direct reads: every live record must then be written again before it is believed.
+  // Syncs every segment and reads it from the medium, past the page cache: what an earlier life wrote is not known to
+  // be there, and the cache shows what was written, not what is stored. Segments whose base is at or below
+  // `retired_base` are free. Once, before anything else. Returns false when the file system refuses direct reads: every
+  // live record must then be written again before it is believed.
   Result<bool> recover(std::uint64_t retired_base, const JournalVisitor& visitor);
 
   // Whether frames of so many bytes fit the active segment.
@@ -65,7 +66,8 @@ class Journal {
   std::size_t largest_frame() const;  // what belongs in a journal: a quarter of a segment
   // A free segment is there, or may be made.
   bool can_start() const;
-  // Makes the next segment file when none is free; `full` when there is no room for it. Nothing when one is free or the ring is whole.
+  // Makes the next segment file when none is free; `full` when there is no room for it. Nothing when one is free or the
+  // ring is whole.
   Result<void> make_segment();
   // Takes a free segment into use, durably. `base` is above every sequence and base given so far.
   Result<void> start_segment(std::uint64_t base);

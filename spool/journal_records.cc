@@ -40,8 +40,9 @@ JournalRecord* JournalRecords::find(Sequence sequence) {
   for (auto segment = segments_.rbegin(); segment != segments_.rend(); ++segment) {
     auto& records = segment->records;
     if (records.empty() || records.front().sequence > sequence) continue;
-    const auto at = std::lower_bound(records.begin(), records.end(), sequence,
-                                     [](const JournalRecord& record, Sequence wanted) { return record.sequence < wanted; });
+    const auto at =
+        std::lower_bound(records.begin(), records.end(), sequence,
+                         [](const JournalRecord& record, Sequence wanted) { return record.sequence < wanted; });
     return at != records.end() && at->sequence == sequence ? &*at : nullptr;
   }
   return nullptr;

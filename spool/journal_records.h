@@ -1,5 +1,5 @@
-// What this process knows of the records whose frames lie in the journal: by sequence, by id, by priority. Bounded by the
-// size of the journal. Rebuilt from it by recovery.
+// What this process knows of the records whose frames lie in the journal: by sequence, by id, by priority. Bounded by
+// the size of the journal. Rebuilt from it by recovery.
 //
 // Entries stay where they are until their segment is dropped. Threads: the spool holds its state lock.
 #pragma once
@@ -39,7 +39,8 @@ struct JournalRecord {
   std::optional<StreamPosition> position;
   Priority priority = 0;
   Place place = Place::journal;
-  bool unproven = false;   // `filed` by an earlier life: the file is written again from the frame before the segment is reused
+  bool unproven =
+      false;  // `filed` by an earlier life: the file is written again from the frame before the segment is reused
   bool this_life = false;  // taken by this life
   bool clock_trusted = false;
 };
@@ -64,8 +65,9 @@ class JournalRecords {
   template <typename Visit>
   void for_each_above(Priority priority, Sequence after, Visit visit) {
     auto& order = by_priority_[priority];
-    auto at = std::upper_bound(order.begin(), order.end(), after,
-                               [](Sequence sequence, const JournalRecord* record) { return sequence < record->sequence; });
+    auto at = std::upper_bound(order.begin(), order.end(), after, [](Sequence sequence, const JournalRecord* record) {
+      return sequence < record->sequence;
+    });
     for (; at != order.end(); ++at) {
       if (!visit(**at)) return;
     }

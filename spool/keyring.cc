@@ -32,11 +32,12 @@ Result<Keyring> Keyring::open(const Manifest& manifest, const SecretKey& recipie
     }
   }
   if (!ring.naming_) {
-    return Error{ErrorKind::invalid, fmt::format("the key given has id {}; this spool is sealed for key id {}", recipient.id(),
-                                                 fmt::join(wanted, " or "))};
+    return Error{ErrorKind::invalid, fmt::format("the key given has id {}; this spool is sealed for key id {}",
+                                                 recipient.id(), fmt::join(wanted, " or "))};
   }
   if (!ring.data_keys_.contains(manifest.current_data_key)) {
-    return Error{ErrorKind::corrupt, fmt::format("the manifest has no usable slot for data key {}", manifest.current_data_key)};
+    return Error{ErrorKind::corrupt,
+                 fmt::format("the manifest has no usable slot for data key {}", manifest.current_data_key)};
   }
   ring.namer_ = std::make_unique<Namer>(*ring.naming_);
   ring.use_current(manifest);

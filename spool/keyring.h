@@ -16,8 +16,8 @@ namespace holdfast {
 
 class Keyring {
  public:
-  // Keys for a new spool: a naming key and the first data key, wrapped into the manifest's slots. The caller saves the manifest before
-  // the first ciphertext.
+  // Keys for a new spool: a naming key and the first data key, wrapped into the manifest's slots. The caller saves the
+  // manifest before the first ciphertext.
   static Keyring make(Manifest& manifest, const SecretKey& recipient);
   // Unwraps every slot. `invalid`: this key opens none of them; the text names the key ids that would.
   static Result<Keyring> open(const Manifest& manifest, const SecretKey& recipient);

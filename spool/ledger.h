@@ -39,8 +39,8 @@ class Ledger {
   ~Ledger();
 
   // Inside a transaction of the caller's, whose end is told: keep() when it was committed, undo() when it was rolled
-  // back. `now` is running time: monotonic time summed over lives. Idempotent: an entry remembered twice is one, with the
-  // content and the age that it had first.
+  // back. `now` is running time: monotonic time summed over lives. Idempotent: an entry remembered twice is one, with
+  // the content and the age that it had first.
   Result<void> remember(std::span<const LedgerEntry> entries, Nanoseconds now);
   void keep();
   void undo();

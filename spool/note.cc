@@ -22,7 +22,9 @@ std::optional<Note> decode_note(ByteView bytes) {
   note.reason = static_cast<Reason>(in.u16());
   note.target = static_cast<TargetNumber>(in.u32());
   note.words = as_text(in.prefixed());
-  if (!in.done() || version != kVersion || note.words.size() > kMaxWords || reason_from_text(reason_text(note.reason)) != note.reason) return {};
+  if (!in.done() || version != kVersion || note.words.size() > kMaxWords ||
+      reason_from_text(reason_text(note.reason)) != note.reason)
+    return {};
   return note;
 }
 

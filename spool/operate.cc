@@ -19,7 +19,8 @@ RecordSummary summary_of(const IndexedRecord& row) {
 }  // namespace
 
 RecordSummary Spool::Parts::summary_of_journalled(const JournalRecord& record) const {
-  return {record.sequence, record.id, record.route, record.priority, record.spot.size, record.accepted_wall_ns, waiting_targets(record), false};
+  return {record.sequence,         record.id, record.route, record.priority, record.spot.size, record.accepted_wall_ns,
+          waiting_targets(record), false};
 }
 
 Result<std::vector<RecordSummary>> Spool::list(Sequence after, std::size_t limit) {
@@ -54,7 +55,8 @@ Result<Bytes> Spool::Parts::frame_of(const RecordSummary& summary) {
   std::optional<FrameSpot> spot;
   {
     const std::lock_guard lock(state_mutex);
-    if (const JournalRecord* record = records.find(summary.sequence); record != nullptr && !summary.in_file) spot = record->spot;
+    if (const JournalRecord* record = records.find(summary.sequence); record != nullptr && !summary.in_file)
+      spot = record->spot;
   }
   return read_frame({summary.sequence, summary.id, summary.route, summary.priority, spot, false});
 }
@@ -72,17 +74,20 @@ Result<OpenedRecord> Spool::show(const std::string& id_prefix) {
     }
     if (some->size() < kRecordsAtOnce) break;
   }
-  if (!found || id_prefix.empty()) return Error{ErrorKind::not_found, "no record in custody has an id that begins with " + id_prefix};
+  if (!found || id_prefix.empty())
+    return Error{ErrorKind::not_found, "no record in custody has an id that begins with " + id_prefix};
   auto frame = parts_->frame_of(*found);
   if (!frame) return frame.error();
   auto opened = open_record(*frame, *parts_->keyring);
   if (const Reason* bad = std::get_if<Reason>(&opened)) {
-    return Error{ErrorKind::corrupt, fmt::format("record {} cannot be opened: {}", found->id.short_hex(), reason_text(*bad))};
+    return Error{ErrorKind::corrupt,
+                 fmt::format("record {} cannot be opened: {}", found->id.short_hex(), reason_text(*bad))};
   }
   return OpenedRecord{*found, std::move(std::get<OpenedBody>(opened).body), Reason::none, {}};
 }
 
-Result<Sequence> Spool::verify(Sequence after, std::size_t limit, const std::function<void(const RecordSummary&, Reason)>& bad) {
+Result<Sequence> Spool::verify(Sequence after, std::size_t limit,
+                               const std::function<void(const RecordSummary&, Reason)>& bad) {
   auto some = list(after, limit);
   if (!some) return some.error();
   for (const RecordSummary& summary : *some) {
@@ -95,7 +100,8 @@ Result<Sequence> Spool::verify(Sequence after, std::size_t limit, const std::fun
       if (!still) return still.error();
       if (still->empty() || still->front().sequence != summary.sequence) continue;
     }
-    const auto opened = frame ? open_record(*frame, *parts_->keyring) : std::variant<OpenedBody, Reason>(Reason::damaged);
+    const auto opened =
+        frame ? open_record(*frame, *parts_->keyring) : std::variant<OpenedBody, Reason>(Reason::damaged);
     if (const Reason* reason = std::get_if<Reason>(&opened)) bad(summary, *reason);
   }
   return some->size() < limit ? 0 : some->back().sequence;

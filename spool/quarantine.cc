@@ -38,7 +38,8 @@ Opened open_quarantined(ByteView bytes, const Keyring& keyring) {
 
 }  // namespace
 
-Result<QuarantinedRecord> Spool::Parts::describe_quarantined(const RecordId& id, Sequence sequence, LedgerEntry& identity) {
+Result<QuarantinedRecord> Spool::Parts::describe_quarantined(const RecordId& id, Sequence sequence,
+                                                             LedgerEntry& identity) {
   auto bytes = files->read_quarantined(id, sequence);
   if (!bytes) return bytes.error();
   QuarantinedRecord record;
@@ -79,12 +80,14 @@ Result<OpenedRecord> Spool::show_quarantined(const std::string& id_prefix) {
     }
     if (some->size() < kRecordsAtOnce) break;
   }
-  if (!found || id_prefix.empty()) return Error{ErrorKind::not_found, "no record in quarantine has an id that begins with " + id_prefix};
+  if (!found || id_prefix.empty())
+    return Error{ErrorKind::not_found, "no record in quarantine has an id that begins with " + id_prefix};
   auto bytes = parts_->files->read_quarantined(found->id, found->sequence);
   if (!bytes) return bytes.error();
   Opened opened = open_quarantined(*bytes, *parts_->keyring);
   OpenedRecord shown;
-  shown.summary = {found->sequence, found->id, found->route, found->priority, found->size, found->accepted_wall_ns, {}, true};
+  shown.summary = {found->sequence,         found->id, found->route, found->priority, found->size,
+                   found->accepted_wall_ns, {},        true};
   if (opened.record) shown.body = std::move(opened.record->body);
   shown.reason = found->reason;
   shown.words = std::move(opened.note.words);
@@ -92,8 +95,8 @@ Result<OpenedRecord> Spool::show_quarantined(const std::string& id_prefix) {
 }
 
 // Calls `act` for each quarantined record that the filter matches; returns how many times it said true.
-Result<std::uint64_t> Spool::Parts::for_each_quarantined(const RecordFilter& filter,
-                                                         const std::function<Result<bool>(const QuarantinedRecord&)>& act) {
+Result<std::uint64_t> Spool::Parts::for_each_quarantined(
+    const RecordFilter& filter, const std::function<Result<bool>(const QuarantinedRecord&)>& act) {
   const bool narrow = filter.target || filter.id_prefix || filter.subject || filter.sequence;
   std::uint64_t acted = 0;
   for (Sequence after = 0;;) {
@@ -109,7 +112,8 @@ Result<std::uint64_t> Spool::Parts::for_each_quarantined(const RecordFilter& fil
       bool wanted = narrow || filter.everything;
       wanted = wanted && (!filter.sequence || *filter.sequence == record.sequence);
       wanted = wanted && (!filter.target || *filter.target == record.target);
-      wanted = wanted && (!filter.id_prefix || (!filter.id_prefix->empty() && record.id.hex().starts_with(*filter.id_prefix)));
+      wanted = wanted &&
+               (!filter.id_prefix || (!filter.id_prefix->empty() && record.id.hex().starts_with(*filter.id_prefix)));
       if (wanted && filter.subject) {
         auto bytes = files->read_quarantined(record.id, record.sequence);
         if (!bytes) return bytes.error();
@@ -129,7 +133,8 @@ Result<std::uint64_t> Spool::requeue(const RecordFilter& filter, const Reroute& 
   Parts& parts = *parts_;
   if (const auto error = parts.dead_error()) return *error;
   const std::lock_guard upkeep(parts.upkeep_mutex);
-  auto requeued = parts.for_each_quarantined(filter, [&](const QuarantinedRecord& record) { return parts.requeue_one(record, reroute); });
+  auto requeued = parts.for_each_quarantined(
+      filter, [&](const QuarantinedRecord& record) { return parts.requeue_one(record, reroute); });
   if (!requeued) return parts.fail(requeued.error());
   std::function<void()> wake;
   {
@@ -167,7 +172,8 @@ Result<bool> Spool::Parts::requeue_one(const QuarantinedRecord& record, const Re
   const auto move = [&]() -> Result<void> {
     HOLDFAST_TRY(sync_files());
     IndexChange change;
-    IndexedRecord row{header.sequence, record.id, *route_found, record.priority, frame.size(), header.accepted_wall_ns, {}};
+    IndexedRecord row{header.sequence,         record.id, *route_found, record.priority, frame.size(),
+                      header.accepted_wall_ns, {}};
     for (const RouteTarget& target : route(*route_found)) row.waiting.push_back(target.target);
     change.filed.push_back(std::move(row));
     return drop_from_quarantine(record, std::move(change));
@@ -184,7 +190,8 @@ Result<void> Spool::Parts::drop_from_quarantine(const QuarantinedRecord& record,
   change.quarantine_dropped.emplace_back(record.id, record.sequence);
   change.entombed.push_back(record.sequence);
   HOLDFAST_TRY(apply(change, Durability::durable));
-  // It has left. A file system without room for an unlink keeps the name until the next start, which finds the tombstone.
+  // It has left. A file system without room for an unlink keeps the name until the next start, which finds the
+  // tombstone.
   auto removed = files->remove_quarantined(record.id, record.sequence);
   if (!removed && removed.error().kind == ErrorKind::full) return {};
   HOLDFAST_TRY(removed);

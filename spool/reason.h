@@ -22,9 +22,9 @@ enum class Reason : std::uint16_t {
   unopenable = 23,        // sealed with a key that is not there, or altered
   undecodable = 24,       // opened, but not a record body that this version knows
   // said by a target, which has accepted others since
-  rejected = 40,   // the request was malformed for it (400, 422, a schema)
-  oversize = 41,   // above what it takes
-  unencodable = 42,// the target's protocol cannot carry it (a header, a subject, a name)
+  rejected = 40,          // the request was malformed for it (400, 422, a schema)
+  oversize = 41,          // above what it takes
+  unencodable = 42,       // the target's protocol cannot carry it (a header, a subject, a name)
   exists_otherwise = 43,  // it has other content under the same key
   // decided by an operator or a policy
   discarded = 60,

@@ -1,7 +1,8 @@
 // After a start: do the files and the index tell the same? Done in small steps while everything else goes on.
 //
-// First every tombstone's file goes, then every row must have its file, then every directory must hold as many names as it has rows; only where it does
-// not are headers read. So a start costs a look at the names, and not at a million files.
+// First every tombstone's file goes, then every row must have its file, then every directory must hold as many names as
+// it has rows; only where it does not are headers read. So a start costs a look at the names, and not at a million
+// files.
 
 #include <fmt/format.h>
 
@@ -83,7 +84,8 @@ Result<void> Spool::Parts::compare_names() {
   const unsigned directory = reconciled_directories++;
   std::int64_t names = 0;
   std::uint64_t ignored = 0;
-  HOLDFAST_TRY(files->list_directory(directory, [&](const RecordId&) { ++names; }, ignored));
+  HOLDFAST_TRY(files->list_directory(
+      directory, [&](const RecordId&) { ++names; }, ignored));
   if (directory == 0) {
     auto strangers = files->count_strangers();
     if (!strangers) return strangers.error();
@@ -101,7 +103,8 @@ Result<void> Spool::Parts::compare_names() {
 Result<void> Spool::Parts::compare_directory(unsigned first_byte) {
   std::vector<RecordId> ids;
   std::uint64_t ignored = 0;
-  HOLDFAST_TRY(files->list_directory(first_byte, [&](const RecordId& id) { ids.push_back(id); }, ignored));
+  HOLDFAST_TRY(files->list_directory(
+      first_byte, [&](const RecordId& id) { ids.push_back(id); }, ignored));
   for (const RecordId& id : ids) HOLDFAST_TRY(adopt(id));
   return {};
 }
@@ -124,8 +127,8 @@ Result<void> Spool::Parts::look_at_unreadable(const RecordId& id) {
   return {};
 }
 
-// Another record: with a manifest from a backup and no index, this life may have given the sequence again before the file was found. The
-// file stays, and a start after the other has left finds it.
+// Another record: with a manifest from a backup and no index, this life may have given the sequence again before the
+// file was found. The file stays, and a start after the other has left finds it.
 Result<Spool::Parts::Holder> Spool::Parts::holder_of(Sequence sequence, const RecordId& id) {
   {
     const std::lock_guard lock(index_mutex);
@@ -149,19 +152,25 @@ Result<void> Spool::Parts::adopt(const RecordId& id) {
   if (!holder) return holder.error();
   if (*holder == Holder::row) return {};
   if (*holder == Holder::another) {
-    notice(fmt::format("record {} is in a file under a sequence ({}) that another has: it waits for a later start", id.short_hex(),
-                       header->sequence));
+    notice(fmt::format("record {} is in a file under a sequence ({}) that another has: it waits for a later start",
+                       id.short_hex(), header->sequence));
     return {};
   }
-  // The journal holds the record, or knows that it left: the file is an unfinished flush, or its row is lost. It would come back as new.
+  // The journal holds the record, or knows that it left: the file is an unfinished flush, or its row is lost. It would
+  // come back as new.
   if (*holder == Holder::journal) {
     auto removed = files->remove(id, header->sequence, dirty);
     return removed ? Result<void>() : Result<void>(removed.error());
   }
   auto frame = files->read(id);
   if (!frame && frame.error().kind != ErrorKind::corrupt) return frame.error();
-  IndexedRecord row{header->sequence, id, static_cast<RouteNumber>(header->route), header->priority,
-                    kFrameHeaderSize + header->body_size, header->accepted_wall_ns, {}};
+  IndexedRecord row{header->sequence,
+                    id,
+                    static_cast<RouteNumber>(header->route),
+                    header->priority,
+                    kFrameHeaderSize + header->body_size,
+                    header->accepted_wall_ns,
+                    {}};
   for (const RouteTarget& target : route(row.route)) row.waiting.push_back(target.target);
   IndexChange change;
   change.filed.push_back(row);

@@ -32,7 +32,9 @@ std::optional<RecordId> id_from_hex(std::string_view hex) {
   return id;
 }
 
-std::string directory_of(unsigned first_byte) { return fmt::format("{}/{:02x}", kRecords, first_byte); }
+std::string directory_of(unsigned first_byte) {
+  return fmt::format("{}/{:02x}", kRecords, first_byte);
+}
 
 Result<void> make_directory(FileSystem& fs, const std::string& path) {
   auto made = fs.make_directory(path);
@@ -40,12 +42,18 @@ Result<void> make_directory(FileSystem& fs, const std::string& path) {
   return {};
 }
 
-bool is_damaged_name(std::string_view name) { return name.starts_with("damaged-") && name.ends_with(".bin"); }
+bool is_damaged_name(std::string_view name) {
+  return name.starts_with("damaged-") && name.ends_with(".bin");
+}
 
 }  // namespace
 
-std::string record_directory(const RecordId& id) { return directory_of(id.bytes[0]); }
-std::string record_path(const RecordId& id) { return fmt::format("{}/{}{}", record_directory(id), id.hex(), kSuffix); }
+std::string record_directory(const RecordId& id) {
+  return directory_of(id.bytes[0]);
+}
+std::string record_path(const RecordId& id) {
+  return fmt::format("{}/{}{}", record_directory(id), id.hex(), kSuffix);
+}
 std::string quarantine_path(const RecordId& id, Sequence sequence) {
   return fmt::format("{}/{}-{}{}", kQuarantine, id.hex(), sequence, kSuffix);
 }
@@ -73,7 +81,8 @@ Result<void> RecordFiles::prepare() {
   return fs_.sync_directory("");
 }
 
-Result<void> RecordFiles::write(const RecordId& id, Sequence sequence, ByteView frame, bool sync_each, DirtyDirectories& dirty) {
+Result<void> RecordFiles::write(const RecordId& id, Sequence sequence, ByteView frame, bool sync_each,
+                                DirtyDirectories& dirty) {
   const std::string directory = record_directory(id);
   const std::string path = record_path(id);
   auto file = fs_.open(path, OpenMode::create_new);
@@ -97,10 +106,12 @@ Result<void> RecordFiles::write(const RecordId& id, Sequence sequence, ByteView 
   return sync_each ? (*file)->sync() : Result<void>();
 }
 
-// Our own earlier try may lie here in any state: whole, short, or all zeros. Whole with another sequence is not ours to touch.
+// Our own earlier try may lie here in any state: whole, short, or all zeros. Whole with another sequence is not ours to
+// touch.
 Result<void> RecordFiles::rewrite_own(const RecordId& id, Sequence sequence, ByteView frame, bool sync_each) {
   const auto header = peek(id);
-  if (header && header->sequence != sequence) return Error{ErrorKind::exists, record_path(id) + " holds an earlier record"};
+  if (header && header->sequence != sequence)
+    return Error{ErrorKind::exists, record_path(id) + " holds an earlier record"};
   if (!header && header.error().kind != ErrorKind::corrupt) return header.error();
   auto file = fs_.open(record_path(id), OpenMode::write);
   if (!file) return file.error();
@@ -276,8 +287,8 @@ Result<std::uint64_t> RecordFiles::count_strangers() {
   return strangers;
 }
 
-Result<void> RecordFiles::list_quarantine(const std::function<void(const QuarantineName&)>& visit, std::uint64_t& damaged,
-                                          std::uint64_t& ignored) {
+Result<void> RecordFiles::list_quarantine(const std::function<void(const QuarantineName&)>& visit,
+                                          std::uint64_t& damaged, std::uint64_t& ignored) {
   return fs_.list(std::string(kQuarantine), [&](std::string_view name, NameType type) {
     const auto ours = type == NameType::file ? parse_quarantine_name(name) : std::nullopt;
     if (ours) {

@@ -1,7 +1,8 @@
 // Records in files: records/<xx>/<id>.rec, and what was set aside: quarantine/<id>-<sequence>.rec (FORMAT.md, "Files").
 //
-// Names are made here and nowhere else. Names that are not ours are counted, never followed, never removed. Nothing here syncs but
-// sync_lot and the calls that say so: the caller knows when what must be durable. Threads: any; two calls about one record: one at a time.
+// Names are made here and nowhere else. Names that are not ours are counted, never followed, never removed. Nothing
+// here syncs but sync_lot and the calls that say so: the caller knows when what must be durable. Threads: any; two
+// calls about one record: one at a time.
 #pragma once
 
 #include <functional>
@@ -36,35 +37,39 @@ class RecordFiles {
   // Makes records/ and quarantine/ and syncs their names.
   Result<void> prepare();
 
-  // Writes a frame straight under its final name. A file of the same sequence is our own unfinished try and is written again. `exists`: the
-  // record of another sequence lies there; it stays. What is no frame is written over. `full`: nothing of it is left behind.
-  // The file is synced when `sync_each`; the directory is only noted in `dirty`.
+  // Writes a frame straight under its final name. A file of the same sequence is our own unfinished try and is written
+  // again. `exists`: the record of another sequence lies there; it stays. What is no frame is written over. `full`:
+  // nothing of it is left behind. The file is synced when `sync_each`; the directory is only noted in `dirty`.
   Result<void> write(const RecordId& id, Sequence sequence, ByteView frame, bool sync_each, DirtyDirectories& dirty);
   // The header of the file of that id; `not_found`, or `corrupt` for whatever is no frame with that id.
   Result<FrameHeader> peek(const RecordId& id);
   // The whole frame. `corrupt` when the file is not exactly one frame with that id.
   Result<Bytes> read(const RecordId& id);
-  // Removes the file only if its header has that sequence, or is blank: what a cut left of a try, and nobody's record. True: removed, or
-  // not there.
+  // Removes the file only if its header has that sequence, or is blank: what a cut left of a try, and nobody's record.
+  // True: removed, or not there.
   Result<bool> remove(const RecordId& id, Sequence sequence, DirtyDirectories& dirty);
 
   // The frame and the note behind it, if there is one.
   Result<Bytes> read_quarantined(const RecordId& id, Sequence sequence);
-  // Writes and syncs file and directory before it returns. What lies there is an earlier try of the same, and is written again.
+  // Writes and syncs file and directory before it returns. What lies there is an earlier try of the same, and is
+  // written again.
   Result<void> write_quarantined(const RecordId& id, Sequence sequence, ByteView frame, ByteView note);
-  // Bytes without a readable header: damaged-<n>.bin with the next free n, synced; nothing when they are kept already. Returns the name.
+  // Bytes without a readable header: damaged-<n>.bin with the next free n, synced; nothing when they are kept already.
+  // Returns the name.
   Result<std::string> write_damaged(ByteView bytes);
   Result<void> remove_quarantined(const RecordId& id, Sequence sequence);
 
-  // Makes everything written and every name changed since durable: with `whole`, one sync_all; else the directories in `dirty` (the files were
-  // synced by write). Empties `dirty`.
+  // Makes everything written and every name changed since durable: with `whole`, one sync_all; else the directories in
+  // `dirty` (the files were synced by write). Empties `dirty`.
   Result<void> sync_lot(bool whole, DirtyDirectories& dirty);
 
   // Calls `visit` for each of our names in one of the 256 directories; counts the others.
-  Result<void> list_directory(unsigned first_byte, const std::function<void(const RecordId&)>& visit, std::uint64_t& ignored);
+  Result<void> list_directory(unsigned first_byte, const std::function<void(const RecordId&)>& visit,
+                              std::uint64_t& ignored);
   // Names in records/ that are none of the 256 directories.
   Result<std::uint64_t> count_strangers();
-  Result<void> list_quarantine(const std::function<void(const QuarantineName&)>& visit, std::uint64_t& damaged, std::uint64_t& ignored);
+  Result<void> list_quarantine(const std::function<void(const QuarantineName&)>& visit, std::uint64_t& damaged,
+                               std::uint64_t& ignored);
 
  private:
   Result<void> rewrite_own(const RecordId& id, Sequence sequence, ByteView frame, bool sync_each);

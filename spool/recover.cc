@@ -26,7 +26,9 @@ Result<void> check_directory(FileSystem& fs) {
   if (!root) return root.error();
   if (!root->ours) return Error{ErrorKind::invalid, "the spool directory belongs to another user"};
   if ((root->mode & kNotForOthers) != 0) {
-    return Error{ErrorKind::invalid, fmt::format("the spool directory has mode {:04o}; others may reach it, and it must be 0700", root->mode)};
+    return Error{
+        ErrorKind::invalid,
+        fmt::format("the spool directory has mode {:04o}; others may reach it, and it must be 0700", root->mode)};
   }
   return {};
 }
@@ -40,7 +42,9 @@ Result<void> Spool::Parts::take_manifest() {
   if (!now) return now.error();
   unsafe_fs = !now->safe;
   if (unsafe_fs && !options.allow_unsafe_fs) {
-    return Error{ErrorKind::invalid, fmt::format("the spool directory is on {}, whose syncs cannot be believed (allow_unsafe_fs)", now->type)};
+    return Error{
+        ErrorKind::invalid,
+        fmt::format("the spool directory is on {}, whose syncs cannot be believed (allow_unsafe_fs)", now->type)};
   }
   whole_sync = options.sync == SyncMode::automatic && now->syncs_whole;
   auto locked = fs.lock("LOCK");
@@ -62,7 +66,8 @@ Result<void> Spool::Parts::take_manifest() {
     if (!manifest_is_signed(next, keyring->namer())) {
       return Error{ErrorKind::invalid, "the manifest was altered by someone without the key"};
     }
-    if (loaded->one_was_bad) notice("one copy of the manifest was missing or damaged; it has been written again from the other");
+    if (loaded->one_was_bad)
+      notice("one copy of the manifest was missing or damaged; it has been written again from the other");
   } else {
     auto first = first_manifest();
     if (!first) return first.error();
@@ -94,7 +99,11 @@ Result<void> Spool::Parts::take_manifest() {
 Result<Manifest> Spool::Parts::first_manifest() {
   for (const char* used : {"journal", "records", "quarantine", "index.sqlite3"}) {
     auto there = fs.inspect(used);
-    if (there) return Error{ErrorKind::invalid, fmt::format("both copies of the manifest are gone, and {} is there: nothing can be opened without them", used)};
+    if (there)
+      return Error{
+          ErrorKind::invalid,
+          fmt::format("both copies of the manifest are gone, and {} is there: nothing can be opened without them",
+                      used)};
     if (there.error().kind != ErrorKind::not_found) return there.error();
   }
   Manifest first;
@@ -112,9 +121,11 @@ Result<void> Spool::Parts::recover() {
   if (!opened_index) return opened_index.error();
   index = std::move(*opened_index);
   running_before = index->running_time();
-  if (index->rebuilt() && boot > 1) notice("the index was missing or damaged; it is being built again from the record files");
+  if (index->rebuilt() && boot > 1)
+    notice("the index was missing or damaged; it is being built again from the record files");
 
-  auto opened_journal = Journal::open(fs, keyring->namer(), {options.journal_bytes / kSegments / kBlock * kBlock, kSegments});
+  auto opened_journal =
+      Journal::open(fs, keyring->namer(), {options.journal_bytes / kSegments / kBlock * kBlock, kSegments});
   if (!opened_journal) return opened_journal.error();
   journal = std::move(*opened_journal);
   std::vector<FiledSettlement> done;
@@ -130,8 +141,8 @@ Result<void> Spool::Parts::recover() {
   HOLDFAST_TRY(match_quarantine());
   count_recovered();
 
-  // What was damaged is counted once, by giving its segment back; what cannot be read past the cache is written again before it is
-  // believed. A full disk puts both off, and stops nothing.
+  // What was damaged is counted once, by giving its segment back; what cannot be read past the cache is written again
+  // before it is believed. A full disk puts both off, and stops nothing.
   const bool doubtful = !*from_medium || !(recovered_damage == Totals{});
   while (doubtful && !journal->in_use().empty()) {
     auto retired = retire_oldest();
@@ -164,7 +175,8 @@ Result<bool> Spool::Parts::recover_journal(std::vector<FiledSettlement>& done) {
   return *from_medium;
 }
 
-Result<void> Spool::Parts::recover_frame(const FrameHeader& header, ByteView bytes, FrameSpot spot, std::vector<FiledSettlement>& done) {
+Result<void> Spool::Parts::recover_frame(const FrameHeader& header, ByteView bytes, FrameSpot spot,
+                                         std::vector<FiledSettlement>& done) {
   if (header.kind == FrameKind::done) {
     const auto list = read_body(header, bytes, keyring->namer());
     if (!list || !read_done_list(*list, done)) ++bad_done_frames;
@@ -212,17 +224,18 @@ Result<void> Spool::Parts::recover_damage(const JournalDamage& damage) {
   if (damage.acknowledged) {
     recovered_damage.taken += damage.puts_missing;
     recovered_damage.lost += damage.puts_missing;
-    notice(fmt::format("LOST: {} acknowledged records were in {} damaged bytes of the journal, kept in {}", damage.puts_missing,
-                       damage.bytes.size(), where));
+    notice(fmt::format("LOST: {} acknowledged records were in {} damaged bytes of the journal, kept in {}",
+                       damage.puts_missing, damage.bytes.size(), where));
   } else {
-    notice(fmt::format("the last commit before the stop is damaged: {} bytes, kept in {}; it may never have been acknowledged",
-                       damage.bytes.size(), where));
+    notice(fmt::format(
+        "the last commit before the stop is damaged: {} bytes, kept in {}; it may never have been acknowledged",
+        damage.bytes.size(), where));
   }
   return {};
 }
 
-// A put in the journal outranks a file of the same sequence: the file is written again before the segment is reused. Who waits for it,
-// the row knows better.
+// A put in the journal outranks a file of the same sequence: the file is written again before the segment is reused.
+// Who waits for it, the row knows better.
 Result<void> Spool::Parts::match_journal_with_index() {
   if (records.segments().empty()) return {};
   Sequence after = records.segments().front().base - 1;
@@ -253,7 +266,8 @@ Result<void> Spool::Parts::match_journal_with_index() {
 Result<void> Spool::Parts::match_quarantine() {
   std::map<Sequence, RecordId> names;
   std::uint64_t damaged = 0;
-  HOLDFAST_TRY(files->list_quarantine([&](const QuarantineName& name) { names.emplace(name.sequence, name.id); }, damaged, ignored_names));
+  HOLDFAST_TRY(files->list_quarantine([&](const QuarantineName& name) { names.emplace(name.sequence, name.id); },
+                                      damaged, ignored_names));
   IndexChange change;
   for (Sequence after = 0;;) {
     auto rows = index->list_quarantine(after, kRowsAtOnce);
@@ -274,8 +288,8 @@ Result<void> Spool::Parts::match_quarantine() {
     if (!dropped) return dropped.error();
     const JournalRecord* record = records.find(sequence);
     if (*held || *dropped || (record != nullptr && record->place == Place::journal)) {
-      // Dropped or requeued, and only the unlink was missing; or a setting aside that did not come to its end: then the record is where it
-      // was, and what is here may not even be on the medium.
+      // Dropped or requeued, and only the unlink was missing; or a setting aside that did not come to its end: then the
+      // record is where it was, and what is here may not even be on the medium.
       HOLDFAST_TRY(files->remove_quarantined(id, sequence));
       continue;
     }

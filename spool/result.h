@@ -83,8 +83,8 @@ class [[nodiscard]] Result<void> {
 };
 
 // Leave early with the error of an expression that yields a Result<void>.
-#define HOLDFAST_TRY(expression) \
-  do {                                                              \
+#define HOLDFAST_TRY(expression)                                                        \
+  do {                                                                                  \
     if (auto try_result_ = (expression); !try_result_.ok()) return try_result_.error(); \
   } while (false)
 

@@ -14,7 +14,8 @@ constexpr std::size_t kMaxFileRead = std::size_t{kMaxFrameBody} + (64u << 10);
 
 }  // namespace
 
-FrameHeader Spool::Parts::header_for(Sequence sequence, const RecordId& id, RouteNumber route, Priority priority) const {
+FrameHeader Spool::Parts::header_for(Sequence sequence, const RecordId& id, RouteNumber route,
+                                     Priority priority) const {
   const WallTime wall = clock.wall();
   FrameHeader header;
   header.sequence = sequence;
@@ -29,7 +30,8 @@ FrameHeader Spool::Parts::header_for(Sequence sequence, const RecordId& id, Rout
   return header;
 }
 
-void Spool::Parts::append_note(const FrameHeader& record, Reason reason, TargetNumber target, std::string_view words, Bytes& out) const {
+void Spool::Parts::append_note(const FrameHeader& record, Reason reason, TargetNumber target, std::string_view words,
+                               Bytes& out) const {
   FrameHeader header = header_for(record.sequence, record.id, static_cast<RouteNumber>(record.route), record.priority);
   header.kind = FrameKind::note;
   header.content = record.content;
@@ -97,7 +99,8 @@ Result<void> Spool::Parts::set_aside(const Rejection& rejection) {
     }
     id = row ? row->id : record->id;
     if (other_required_waits(rejection, row)) {
-      if (reject_marks.size() < kMaxRejectMarks) reject_marks.insert_or_assign({rejection.sequence, rejection.target}, rejection);
+      if (reject_marks.size() < kMaxRejectMarks)
+        reject_marks.insert_or_assign({rejection.sequence, rejection.target}, rejection);
       return {};
     }
   }
@@ -110,10 +113,13 @@ Result<void> Spool::Parts::set_aside(const Rejection& rejection) {
   const auto header = read_header(*frame, keyring->namer());
   if (known.reason == Reason::none) {
     const auto earlier = files->peek(id);
-    known.reason = earlier && header && earlier->content == header->content ? Reason::duplicate_record : Reason::conflict;
+    known.reason =
+        earlier && header && earlier->content == header->content ? Reason::duplicate_record : Reason::conflict;
   }
-  const bool found_by_us = known.target == TargetNumber{} && known.reason >= Reason::damaged && known.reason <= Reason::undecodable;
-  if (found_by_us && std::holds_alternative<OpenedBody>(open_record(*frame, *keyring))) return back_into_line(rejection.sequence);
+  const bool found_by_us =
+      known.target == TargetNumber{} && known.reason >= Reason::damaged && known.reason <= Reason::undecodable;
+  if (found_by_us && std::holds_alternative<OpenedBody>(open_record(*frame, *keyring)))
+    return back_into_line(rejection.sequence);
   FrameHeader note_header;
   note_header.sequence = rejection.sequence;
   note_header.id = id;
@@ -123,20 +129,23 @@ Result<void> Spool::Parts::set_aside(const Rejection& rejection) {
   HOLDFAST_TRY(files->write_quarantined(id, rejection.sequence, *frame, note));
 
   IndexChange change;
-  change.set_aside.push_back({rejection.sequence, id, known.reason, known.target, static_cast<RouteNumber>(note_header.route),
-                              note_header.priority, frame->size() + note.size(), note_header.accepted_wall_ns});
+  change.set_aside.push_back({rejection.sequence, id, known.reason, known.target,
+                              static_cast<RouteNumber>(note_header.route), note_header.priority,
+                              frame->size() + note.size(), note_header.accepted_wall_ns});
   (row ? change.left : change.entombed).push_back(rejection.sequence);
   if (!row) change.unlinked.push_back(rejection.sequence);
   {
     const std::lock_guard lock(state_mutex);
     const JournalRecord* record = records.find(rejection.sequence);
-    if (!row && record != nullptr && record->place == Place::journal) change.remember.push_back({id, record->position, record->content});
+    if (!row && record != nullptr && record->place == Place::journal)
+      change.remember.push_back({id, record->position, record->content});
   }
   HOLDFAST_TRY(apply(change, Durability::durable));
   return leave_aside(rejection.sequence, id, row.has_value());
 }
 
-// What could not be read once can be read now: the memory's fault, or a damaged file whose frame the journal still holds.
+// What could not be read once can be read now: the memory's fault, or a damaged file whose frame the journal still
+// holds.
 Result<void> Spool::Parts::back_into_line(Sequence sequence) {
   std::vector<JournalRecord*> damaged_file;
   {

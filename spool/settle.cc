@@ -154,8 +154,8 @@ void Spool::Parts::drop_reject_marks(Sequence sequence) {
   }
 }
 
-// The records have tombstones on the medium. A name that comes back after a power cut meets its tombstone, which goes only after a
-// sync has covered the unlink.
+// The records have tombstones on the medium. A name that comes back after a power cut meets its tombstone, which goes
+// only after a sync has covered the unlink.
 Result<void> Spool::Parts::unlink(const std::vector<std::pair<RecordId, Sequence>>& left) {
   for (const auto& [id, sequence] : left) {
     auto removed = files->remove(id, sequence, dirty);

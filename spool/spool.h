@@ -6,15 +6,16 @@
 //     maintain    one round of the housekeeping: writes what was settled, flushes, reuses, reconciles
 //     close       a clean stop
 //
-// What survives a power cut: everything that put_batch returned a verdict for. What settle() was told survives once a later sync
-// has covered it; before that a cut costs a duplicate delivery, nothing else.
+// What survives a power cut: everything that put_batch returned a verdict for. What settle() was told survives once a
+// later sync has covered it; before that a cut costs a duplicate delivery, nothing else.
 //
-// Failures. `full`: no room or a limit is reached; nothing was taken, the caller stops pulling until pressure() has passed; settling
-// goes on. `io`: this life is over: every later call says the same, the process leaves with 75, and the next life recovers (I4).
-// `unavailable`: out of descriptors or memory for the moment; try again. Nothing else comes out of put_batch, due, settle, maintain.
+// Failures. `full`: no room or a limit is reached; nothing was taken, the caller stops pulling until pressure() has
+// passed; settling goes on. `io`: this life is over: every later call says the same, the process leaves with 75, and
+// the next life recovers (I4). `unavailable`: out of descriptors or memory for the moment; try again. Nothing else
+// comes out of put_batch, due, settle, maintain.
 //
-// Threads: any thread may call anything. Concurrent put_batch calls commit together. maintain() is called by one thread, in a loop.
-// Ownership: the FileSystem and the Clock must outlive the spool.
+// Threads: any thread may call anything. Concurrent put_batch calls commit together. maintain() is called by one
+// thread, in a loop. Ownership: the FileSystem and the Clock must outlive the spool.
 #pragma once
 
 #include <array>
@@ -61,8 +62,8 @@ struct SpoolOptions {
 
 struct Arrival {
   Envelope envelope;
-  Identity identity;                // for a refused one: its refused_key
-  Reason refused = Reason::none;    // otherwise: quarantined with this reason, in custody, in the same commit
+  Identity identity;              // for a refused one: its refused_key
+  Reason refused = Reason::none;  // otherwise: quarantined with this reason, in custody, in the same commit
   RouteNumber route{};
   Priority priority = kNormalPriority;
 };
@@ -133,19 +134,20 @@ struct OpenedRecord {
 };
 
 struct RecordFilter {
-  std::optional<TargetNumber> target;      // that still waits for it
-  std::optional<std::string> id_prefix;    // hex digits
-  std::optional<std::string> subject;      // a pattern; records are opened to find out
+  std::optional<TargetNumber> target;    // that still waits for it
+  std::optional<std::string> id_prefix;  // hex digits
+  std::optional<std::string> subject;    // a pattern; records are opened to find out
   std::optional<Sequence> sequence;
-  bool everything = false;                 // an empty filter matches nothing unless this says so
+  bool everything = false;  // an empty filter matches nothing unless this says so
 };
 
 class Spool {
  public:
-  // Takes the lock, reads or makes the manifest, recovers. `invalid`: another process holds it, the key is wrong (the text says which
-  // id is wanted), the directory belongs to or can be read by others, the file system cannot be believed, a newer format.
-  // Touches nothing when it refuses. `fs` is rooted in the spool directory.
-  static Result<std::unique_ptr<Spool>> open(FileSystem& fs, const Clock& clock, const SpoolOptions& options, const SecretKey& key);
+  // Takes the lock, reads or makes the manifest, recovers. `invalid`: another process holds it, the key is wrong (the
+  // text says which id is wanted), the directory belongs to or can be read by others, the file system cannot be
+  // believed, a newer format. Touches nothing when it refuses. `fs` is rooted in the spool directory.
+  static Result<std::unique_ptr<Spool>> open(FileSystem& fs, const Clock& clock, const SpoolOptions& options,
+                                             const SecretKey& key);
   ~Spool();
 
   // The number of a target name, or of a set of targets; made durably when new. Not on a hot path.
@@ -162,14 +164,16 @@ class Spool {
   // The last position committed for a stream at or below a sequence (Namer tag is made inside).
   Result<std::optional<StreamPosition>> last_position(const std::string& stream, std::uint64_t at_or_below);
 
-  Result<std::vector<DueRecord>> due(TargetNumber target, Drain drain, DueCursor& cursor, std::size_t max_records, std::size_t max_bytes);
+  Result<std::vector<DueRecord>> due(TargetNumber target, Drain drain, DueCursor& cursor, std::size_t max_records,
+                                     std::size_t max_bytes);
   Result<void> settle(TargetNumber target, std::span<const Settlement> settlements);
   // Calls back, from any thread and with no lock held, when something became due. At most one listener.
   void on_due(std::function<void()> wake);
 
   // One bounded round; returns how long nothing will be urgent.
   Result<Nanoseconds> maintain();
-  // Flushes what it can until the deadline (monotonic), syncs, closes. What is left stays in the journal and costs replay only.
+  // Flushes what it can until the deadline (monotonic), syncs, closes. What is left stays in the journal and costs
+  // replay only.
   Result<void> close(Nanoseconds deadline);
 
   SpoolStatus status() const;
@@ -179,15 +183,18 @@ class Spool {
   // In order of sequence, above `after`.
   Result<std::vector<RecordSummary>> list(Sequence after, std::size_t limit);
   Result<OpenedRecord> show(const std::string& id_prefix);
-  // Opens each record above `after`, at most `limit`, reports each bad one; returns the last sequence looked at, 0 at the end.
-  Result<Sequence> verify(Sequence after, std::size_t limit, const std::function<void(const RecordSummary&, Reason)>& bad);
+  // Opens each record above `after`, at most `limit`, reports each bad one; returns the last sequence looked at, 0 at
+  // the end.
+  Result<Sequence> verify(Sequence after, std::size_t limit,
+                          const std::function<void(const RecordSummary&, Reason)>& bad);
   // Both return how many records were changed; `dry_run` only counts.
   Result<std::uint64_t> retarget(TargetNumber from, TargetNumber to);
   Result<std::uint64_t> discard(const RecordFilter& filter, bool dry_run);
 
   Result<std::vector<QuarantinedRecord>> list_quarantine(Sequence after, std::size_t limit);
   Result<OpenedRecord> show_quarantined(const std::string& id_prefix);
-  // Back into custody, with a new sequence and the route that `reroute` finds for it now; nothing: it stays where it is.
+  // Back into custody, with a new sequence and the route that `reroute` finds for it now; nothing: it stays where it
+  // is.
   using Reroute = std::function<std::optional<RouteNumber>(const Envelope&)>;
   Result<std::uint64_t> requeue(const RecordFilter& filter, const Reroute& reroute);
   Result<std::uint64_t> drop_quarantined(const RecordFilter& filter);

@@ -11,7 +11,16 @@
 
 namespace holdfast {
 
-enum class PressureKind : std::uint8_t { none, max_bytes, max_records, disk_bytes, disk_inodes, disk_full, quarantine, read_only };
+enum class PressureKind : std::uint8_t {
+  none,
+  max_bytes,
+  max_records,
+  disk_bytes,
+  disk_inodes,
+  disk_full,
+  quarantine,
+  read_only
+};
 
 struct Pressure {
   PressureKind kind = PressureKind::none;
@@ -59,7 +68,7 @@ struct SpoolStatus {
   bool slow_disk = false;       // a sync of the last minute took over 1 s
   bool reconciling = false;     // files and index are still being compared after the start
   bool unsafe_file_system = false;
-  bool site_changed = false;    // the configuration names another site than the manifest
+  bool site_changed = false;  // the configuration names another site than the manifest
   std::uint32_t boot = 0;
   std::uint64_t next_sequence = 0;
   std::vector<std::string> notices;  // what recovery found and did, bounded

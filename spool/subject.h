@@ -5,8 +5,8 @@
 
 namespace holdfast {
 
-// No empty token, no white space or control character. In a subject no token is a wildcard ("a*b" is none: the server takes it
-// as it is); in a pattern `*` and `>` stand alone, and `>` last.
+// No empty token, no white space or control character. In a subject no token is a wildcard ("a*b" is none: the server
+// takes it as it is); in a pattern `*` and `>` stand alone, and `>` last.
 bool valid_subject(std::string_view subject);
 bool valid_pattern(std::string_view pattern);
 

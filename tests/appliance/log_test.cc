@@ -48,8 +48,9 @@ TEST(LogLine, WhateverAFileIsCalled_TheLineStaysOne) {
   const std::string line = render_line(LineForm::json, LogLevel::info, 0, "a", {{"error", error}});
   EXPECT_EQ(line.find('\n'), std::string::npos);
   const Error german{ErrorKind::invalid, "cannot open \xc3\xbc\xff"};
-  EXPECT_EQ(render_line(LineForm::text, LogLevel::info, 0, "a", {{"error", german}}),
-            render_line(LineForm::text, LogLevel::info, 0, "a", {{"error", Error{ErrorKind::invalid, "cannot open ???"}}}));
+  EXPECT_EQ(
+      render_line(LineForm::text, LogLevel::info, 0, "a", {{"error", german}}),
+      render_line(LineForm::text, LogLevel::info, 0, "a", {{"error", Error{ErrorKind::invalid, "cannot open ???"}}}));
   const std::string flood(100'000, 'x');
   EXPECT_LT(render_line(LineForm::text, LogLevel::info, 0, "a", {{"w", OwnWords{flood}}}).size(), 1000u);
 }

@@ -206,7 +206,8 @@ TEST(Time, TextAndNanoseconds_AreTheSame) {
   EXPECT_EQ(parse_time("2024-05-01T12:00:00.5Z"), parse_time("2024-05-01T12:00:00.500Z"));
   std::mt19937_64 random(7);
   for (int i = 0; i < 10'000; ++i) {
-    const std::int64_t ns = std::uniform_int_distribution<std::int64_t>(-9'000'000'000'000'000'000, 9'000'000'000'000'000'000)(random);
+    const std::int64_t ns =
+        std::uniform_int_distribution<std::int64_t>(-9'000'000'000'000'000'000, 9'000'000'000'000'000'000)(random);
     EXPECT_EQ(parse_time(format_time(ns)), ns);
   }
 }

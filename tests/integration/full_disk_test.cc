@@ -44,7 +44,8 @@ TEST_P(FullDisk, PausesTheIntake_AndDrainsAndResumesWithoutARestart) {
   ASSERT_TRUE(eventually([&] { return box.status()["disk"]["pressure"].text() != ""; }, kPatience))
       << pretty_json_text(box.status());
   // A commit may find the disk full a moment before the upkeep sees which limit was reached.
-  EXPECT_TRUE(eventually([&] { return box.status()["disk"]["pressure"].text().find(filling.pressure) != std::string::npos; }, kPatience))
+  EXPECT_TRUE(eventually(
+      [&] { return box.status()["disk"]["pressure"].text().find(filling.pressure) != std::string::npos; }, kPatience))
       << box.status()["disk"]["pressure"].text();
   const Json full = box.status();
   EXPECT_TRUE(needs_attention(box, "intake_paused"));

@@ -7,7 +7,8 @@
 namespace holdfast {
 namespace {
 
-// A rotation whose manifest could not be saved: the next one makes another key of the same number, and that is the one to seal with.
+// A rotation whose manifest could not be saved: the next one makes another key of the same number, and that is the one
+// to seal with.
 TEST(Keyring, RotationThatWasNotSaved_LeavesNoKeyBehind) {
   ASSERT_TRUE(init_crypto());
   const SecretKey recipient = SecretKey::random();

@@ -1,8 +1,9 @@
 // The spool is cut at every single step of everything it does, and must keep its promises afterwards.
 //
-// A scenario is run once to count its steps, then once for each step with the power going there, and once for each step with the call failing;
-// after each the disk loses what it likes of the unsynced, a new life recovers, and what was acknowledged must be there or have been
-// delivered (I1, I2), the accounting must balance (I3), no sync may follow a failed one (I4), and no plaintext may be found (I7).
+// A scenario is run once to count its steps, then once for each step with the power going there, and once for each step
+// with the call failing; after each the disk loses what it likes of the unsynced, a new life recovers, and what was
+// acknowledged must be there or have been delivered (I1, I2), the accounting must balance (I3), no sync may follow a
+// failed one (I4), and no plaintext may be found (I7).
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -102,8 +103,13 @@ void large_records(SpoolWorld& world) {
 }
 
 const std::vector<Scenario> kScenarios{
-    {"commits", commits},   {"flushes", flushes},         {"turns_over", turns_over},         {"stops_cleanly", stops_cleanly},
-    {"sets_aside", sets_aside}, {"two_targets", two_targets, true}, {"large_records", large_records},
+    {"commits", commits},
+    {"flushes", flushes},
+    {"turns_over", turns_over},
+    {"stops_cleanly", stops_cleanly},
+    {"sets_aside", sets_aside},
+    {"two_targets", two_targets, true},
+    {"large_records", large_records},
 };
 
 class SpoolCrash : public ::testing::TestWithParam<Scenario> {
@@ -114,10 +120,10 @@ class SpoolCrash : public ::testing::TestWithParam<Scenario> {
     scenario.run(world);
     return world.fs.steps();
   }
-
 };
 
-constexpr Loss kLosses[] = {Loss::drop_all, Loss::keep_all, Loss::keep_names, Loss::keep_names_and_sizes, Loss::keep_bytes};
+constexpr Loss kLosses[] = {Loss::drop_all, Loss::keep_all, Loss::keep_names, Loss::keep_names_and_sizes,
+                            Loss::keep_bytes};
 
 void lose(SpoolWorld& world, std::uint64_t way) {
   if (way < std::size(kLosses)) {
@@ -179,13 +185,14 @@ TEST_P(SpoolCrash, PowerGoesAgainWhileItRecovers_NothingAcknowledgedIsLost) {
   }
 }
 
-// The call fails, the process leaves or goes on as it sees fit; a restart with the page cache still there; then, after the new life has worked
-// with what it saw, the power goes.
+// The call fails, the process leaves or goes on as it sees fit; a restart with the page cache still there; then, after
+// the new life has worked with what it saw, the power goes.
 TEST_P(SpoolCrash, EveryCallFails_RestartThenPowerLoss_NothingAcknowledgedIsLost) {
   const Scenario& scenario = GetParam();
   const std::uint64_t steps = steps_of(scenario);
   for (std::uint64_t step = 1; step <= steps; step += kStride) {
-    for (const Fault fault : {Fault{FaultKind::io, false, step % 2 == 0}, Fault{FaultKind::short_write, false, false}}) {
+    for (const Fault fault :
+         {Fault{FaultKind::io, false, step % 2 == 0}, Fault{FaultKind::short_write, false, false}}) {
       SpoolWorld world;
       world.two_targets = scenario.two_targets;
       world.fs.fail_at(step, fault);
@@ -193,7 +200,8 @@ TEST_P(SpoolCrash, EveryCallFails_RestartThenPowerLoss_NothingAcknowledgedIsLost
       world.forget();
       world.fs.clear_faults();
       world.fs.restart_without_power_loss();
-      const std::string when = fmt::format("{}: step {} failed ({})", scenario.name, step, fault.kind == FaultKind::io ? "io" : "short write");
+      const std::string when = fmt::format("{}: step {} failed ({})", scenario.name, step,
+                                           fault.kind == FaultKind::io ? "io" : "short write");
       ASSERT_TRUE(world.open()) << when << ": " << world.last_error;
       if (!world.put(1000, 2) || world.deliver(world.hub, 1) < 0) FAIL() << when << ": " << world.last_error;
       world.clock.advance(std::chrono::seconds(2));

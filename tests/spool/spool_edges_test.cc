@@ -1,4 +1,5 @@
-// Where two rules of INVARIANTS.md meet: what one of them alone would not show, neither in its own test nor in the cuts at every step.
+// Where two rules of INVARIANTS.md meet: what one of them alone would not show, neither in its own test nor in the cuts
+// at every step.
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -29,8 +30,8 @@ std::size_t due_count(SpoolWorld& world, TargetNumber target) {
   return due.ok() ? due->size() : 0;
 }
 
-// The process went between the write and the sync, the machine did not: what is read is in the page cache, and not yet on the medium. A
-// source that sends the same again hears "duplicate", and never sends it a third time.
+// The process went between the write and the sync, the machine did not: what is read is in the page cache, and not yet
+// on the medium. A source that sends the same again hears "duplicate", and never sends it a third time.
 TEST(SpoolEdges, WrittenAndNotSyncedByAnEarlierLife_IsSyncedBeforeItIsBelieved) {
   for (const Loss loss : {Loss::drop_all, Loss::keep_all}) {
     SpoolWorld world;
@@ -55,8 +56,8 @@ TEST(SpoolEdges, WrittenAndNotSyncedByAnEarlierLife_IsSyncedBeforeItIsBelieved) 
   }
 }
 
-// Small and large messages in one batch go to journal and files in turn. A reader that looks in between must never see the later first: its
-// cursor would have passed the earlier one for good.
+// Small and large messages in one batch go to journal and files in turn. A reader that looks in between must never see
+// the later first: its cursor would have passed the earlier one for good.
 TEST(SpoolEdges, JournalAndFilesInOneBatch_BecomeDueInTheirOrder) {
   SpoolWorld world;
   ASSERT_TRUE(world.open());
@@ -142,8 +143,8 @@ TEST(SpoolEdges, FirstBlockOfASegmentRotten_TheBatchesBehindItLive) {
   world.expect_promises("a rotten first block");
 }
 
-// A commit writes into blocks that are there. When that fails for "no room", as on a disk that promised more than it has, the segment's
-// state is as unknown as after any other error.
+// A commit writes into blocks that are there. When that fails for "no room", as on a disk that promised more than it
+// has, the segment's state is as unknown as after any other error.
 TEST(SpoolEdges, NoRoomInsideASegment_IsTheEndOfTheLife) {
   SpoolWorld world;
   ASSERT_TRUE(world.open());
@@ -171,7 +172,8 @@ TEST(SpoolEdges, NoRoomInsideASegment_IsTheEndOfTheLife) {
   world.expect_promises("no room inside a segment");
 }
 
-// Its row says that it has a file; what is under the name is not the record. The journal still has it, until it is told to forget.
+// Its row says that it has a file; what is under the name is not the record. The journal still has it, until it is told
+// to forget.
 TEST(SpoolEdges, FileOfZeros_WhileTheJournalHasThePut_IsWrittenAgain) {
   SpoolWorld world;
   ASSERT_TRUE(world.open());
@@ -239,8 +241,8 @@ TEST(SpoolEdges, TombstoneForgotten_TheUnlinkIsOnTheMedium) {
   }
 }
 
-// Where one sync does not stand for all, each file has its own: large ones before their verdict, the others before the journal forgets
-// them.
+// Where one sync does not stand for all, each file has its own: large ones before their verdict, the others before the
+// journal forgets them.
 TEST(SpoolEdges, FileByFile_EachFileIsOnTheMedium) {
   SpoolWorld world;
   world.options.sync = SyncMode::files;
@@ -290,11 +292,13 @@ bool sleeps(pid_t thread) {
   return state == "S";
 }
 
-// Two sources queue up behind one commit, in this order, and are committed together; there is no room for the first row of a file.
+// Two sources queue up behind one commit, in this order, and are committed together; there is no room for the first row
+// of a file.
 struct Told {
   bool first_taken = true, second_taken = false;
 };
-Told no_room_for_the_first_file(SpoolWorld& world, const std::vector<Arrival>& first, const std::vector<Arrival>& second) {
+Told no_room_for_the_first_file(SpoolWorld& world, const std::vector<Arrival>& first,
+                                const std::vector<Arrival>& second) {
   std::thread first_source, second_source;
   std::atomic<pid_t> first_thread{0}, second_thread{0};
   Told told;
@@ -337,7 +341,8 @@ TEST(SpoolEdges, RepeatOfARecordThatHadNoRoom_IsNotADuplicate) {
   SpoolWorld world;
   ASSERT_TRUE(world.open());
   ASSERT_TRUE(world.settle_down());
-  const Told told = no_room_for_the_first_file(world, {large_message(world, 2), world.message(3)}, {large_message(world, 2)});
+  const Told told =
+      no_room_for_the_first_file(world, {large_message(world, 2), world.message(3)}, {large_message(world, 2)});
   EXPECT_FALSE(told.first_taken);
   if (told.second_taken) world.acknowledged.insert(2);
   EXPECT_EQ(world.spool->audit()->taken, told.second_taken ? 2u : 1u);
@@ -356,8 +361,8 @@ TEST(SpoolEdges, NoRoomForTheRecordOfOneSource_IsToldToThatOne) {
   world.expect_promises("no room for one of two");
 }
 
-// The file is unlinked, the power goes: by then the index must know of the setting aside for good, or the quarantine file would be taken
-// for one that did not come to its end.
+// The file is unlinked, the power goes: by then the index must know of the setting aside for good, or the quarantine
+// file would be taken for one that did not come to its end.
 TEST(SpoolEdges, SetAsideFromItsFile_AndCut_IsInQuarantine) {
   for (const Loss loss : {Loss::keep_names, Loss::drop_all, Loss::keep_all}) {
     SpoolWorld world;
@@ -498,7 +503,8 @@ TEST(SpoolEdges, FileGone_WhileTheJournalHasThePut_IsNoLoss) {
   world.expect_promises("a file that is gone");
 }
 
-// With the verdict the row is durable, not only the file: the file alone does not tell which place in its stream the message had.
+// With the verdict the row is durable, not only the file: the file alone does not tell which place in its stream the
+// message had.
 TEST(SpoolEdges, LargeRecord_ItsPlaceInTheStreamOutlivesACut) {
   SpoolWorld world;
   ASSERT_TRUE(world.open());
@@ -619,7 +625,8 @@ TEST(SpoolEdges, DroppedFromQuarantine_AndCutBeforeTheUnlink_StaysDropped) {
   SpoolWorld world;
   ASSERT_TRUE(world.open());
   ASSERT_TRUE(world.put(1, 1));
-  ASSERT_TRUE(world.spool->put_batch(std::vector<Arrival>{world.message(1, "other")}).ok());  // a conflict: it was never anywhere else
+  ASSERT_TRUE(world.spool->put_batch(std::vector<Arrival>{world.message(1, "other")})
+                  .ok());  // a conflict: it was never anywhere else
   ASSERT_EQ(world.spool->list_quarantine(0, 10)->size(), 1u);
   world.fs.observe([&](std::uint64_t, std::string_view verb, std::string_view path) {
     if (verb == "remove" && path.starts_with("quarantine/")) world.fs.fail_next({FaultKind::io, true, false});

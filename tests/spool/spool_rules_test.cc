@@ -96,7 +96,8 @@ TEST(SpoolRules, RepeatOfAPendingRecord_SharesTheFateOfItsSync) {
   bool second_acknowledged = true;
   world.fs.observe([&](std::uint64_t, std::string_view verb, std::string_view path) {
     if (second_source.joinable() || verb != "sync" || !path.starts_with("journal/")) return;
-    second_source = std::thread([&] { second_acknowledged = world.spool->put_batch(std::vector<Arrival>{world.message(2)}).ok(); });
+    second_source =
+        std::thread([&] { second_acknowledged = world.spool->put_batch(std::vector<Arrival>{world.message(2)}).ok(); });
   });
   world.fs.fail_at(world.fs.steps() + 2, {FaultKind::io, false, false});
   EXPECT_FALSE(world.put(2, 1));
@@ -333,20 +334,24 @@ TEST(SpoolRules, TornLastBatch_OverAnEarlierUse_BringsNothingBack_AndLosesNothin
       if (block == 0) block = kBlockBytes;
       Bytes mixed = bytes;
       const std::size_t tear = block + kept_blocks * kBlockBytes;
-      std::copy(old.begin() + static_cast<std::ptrdiff_t>(tear), old.end(), mixed.begin() + static_cast<std::ptrdiff_t>(tear));
+      std::copy(old.begin() + static_cast<std::ptrdiff_t>(tear), old.end(),
+                mixed.begin() + static_cast<std::ptrdiff_t>(tear));
       world.forget();
       world.fs.plant(path, mixed);
       ++torn;
     }
     ASSERT_EQ(torn, 1u);
-    for (std::uint64_t number = next - kBatch; number < next; ++number) world.acknowledged.erase(number);  // its sync never returned
+    for (std::uint64_t number = next - kBatch; number < next; ++number)
+      world.acknowledged.erase(number);  // its sync never returned
     for (int life = 0; life < 3; ++life) {
       ASSERT_TRUE(world.open()) << world.last_error;
       EXPECT_EQ(world.spool->status().totals.lost, 0u);
       EXPECT_LT(due_count(world, world.hub), kBatch);
       world.forget();
     }
-    EXPECT_EQ(std::ranges::count_if(world.fs.files(), [](const auto& path) { return path.starts_with("quarantine/damaged-"); }), 1)
+    EXPECT_EQ(std::ranges::count_if(world.fs.files(),
+                                    [](const auto& path) { return path.starts_with("quarantine/damaged-"); }),
+              1)
         << "kept once, however often it is read";
     ASSERT_TRUE(world.open());
     world.expect_promises("a batch torn over an earlier use");

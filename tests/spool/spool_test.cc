@@ -211,7 +211,8 @@ TEST(Spool, TwoTargets_EachHasItsOwnProgress) {
   ASSERT_TRUE(world.close());
   ASSERT_TRUE(world.open());
   DueCursor cursor;
-  EXPECT_TRUE(world.spool->due(world.hub, Drain::fifo, cursor, 100, 1u << 20)->empty()) << "the hub does not get them again";
+  EXPECT_TRUE(world.spool->due(world.hub, Drain::fifo, cursor, 100, 1u << 20)->empty())
+      << "the hub does not get them again";
   world.expect_promises("two targets");
 }
 
@@ -545,11 +546,13 @@ TEST(Spool, ListShowVerify) {
   EXPECT_EQ(*world.spool->verify(0, 100, [&](const RecordSummary&, Reason) { ++bad; }), 0u);
   EXPECT_EQ(bad, 0);
   world.fs.flip("records/" + first->front().id.hex().substr(0, 2) + "/" + first->front().id.hex() + ".rec", 180);
-  EXPECT_EQ(*world.spool->verify(0, 100, [&](const RecordSummary& summary, Reason reason) {
-    ++bad;
-    EXPECT_EQ(summary.id, first->front().id);
-    EXPECT_EQ(reason, Reason::damaged);
-  }), 0u);
+  EXPECT_EQ(*world.spool->verify(0, 100,
+                                 [&](const RecordSummary& summary, Reason reason) {
+                                   ++bad;
+                                   EXPECT_EQ(summary.id, first->front().id);
+                                   EXPECT_EQ(reason, Reason::damaged);
+                                 }),
+            0u);
   EXPECT_EQ(bad, 1);
 }
 

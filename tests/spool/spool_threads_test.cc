@@ -1,4 +1,5 @@
-// Many threads at the front door at once: what was acknowledged is delivered, and the books balance. Meant for the thread sanitizer.
+// Many threads at the front door at once: what was acknowledged is delivered, and the books balance. Meant for the
+// thread sanitizer.
 
 #include <gtest/gtest.h>
 
@@ -27,7 +28,8 @@ TEST(SpoolThreads, SourcesTargetsUpkeepAndOperator_AtOnce) {
     threads.emplace_back([&, source] {
       for (std::uint64_t batch = 0; batch < kBatches; ++batch) {
         std::vector<Arrival> arrivals;
-        for (std::uint64_t i = 0; i < kBatch; ++i) arrivals.push_back(world.message((source * kBatches + batch) * kBatch + i + 1));
+        for (std::uint64_t i = 0; i < kBatch; ++i)
+          arrivals.push_back(world.message((source * kBatches + batch) * kBatch + i + 1));
         if (batch % 7 == 3) arrivals[4].envelope.payload.resize(30'000, 'y');
         auto verdicts = spool.put_batch(arrivals);
         ASSERT_TRUE(verdicts.ok()) << verdicts.error().text;
@@ -47,7 +49,8 @@ TEST(SpoolThreads, SourcesTargetsUpkeepAndOperator_AtOnce) {
         auto due = spool.due(target, which == 0 ? Drain::fifo : Drain::priority, cursor, 50, 1u << 20);
         ASSERT_TRUE(due.ok()) << due.error().text;
         std::vector<Settlement> settlements;
-        for (const DueRecord& record : *due) settlements.push_back({record.sequence, Fate::delivered, Reason::none, {}});
+        for (const DueRecord& record : *due)
+          settlements.push_back({record.sequence, Fate::delivered, Reason::none, {}});
         ASSERT_TRUE(spool.settle(target, settlements).ok());
         delivered[which] += settlements.size();
         std::this_thread::yield();
@@ -69,7 +72,8 @@ TEST(SpoolThreads, SourcesTargetsUpkeepAndOperator_AtOnce) {
       ASSERT_TRUE(spool.list(0, 20).ok());
       auto audit = spool.audit();
       ASSERT_TRUE(audit.ok());
-      EXPECT_TRUE(audit->balanced()) << "taken " << audit->taken << " delivered " << audit->delivered << " custody " << audit->in_custody;
+      EXPECT_TRUE(audit->balanced()) << "taken " << audit->taken << " delivered " << audit->delivered << " custody "
+                                     << audit->in_custody;
       ASSERT_TRUE(spool.last_position("TELEMETRY", 1'000'000).ok());
       std::this_thread::yield();
     }

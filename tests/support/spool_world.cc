@@ -142,15 +142,16 @@ void SpoolWorld::expect_promises(const std::string& when) {
   ASSERT_TRUE(settle_down()) << when << ": " << last_error;
   auto audit = spool->audit();
   ASSERT_TRUE(audit.ok()) << when << ": " << audit.error().text;
-  EXPECT_TRUE(audit->balanced()) << when << ": taken " << audit->taken << " delivered " << audit->delivered << " custody "
-                                 << audit->in_custody << " quarantined " << audit->quarantined << " lost " << audit->lost
-                                 << " discarded " << audit->discarded << " rows without file " << audit->rows_without_file;
+  EXPECT_TRUE(audit->balanced()) << when << ": taken " << audit->taken << " delivered " << audit->delivered
+                                 << " custody " << audit->in_custody << " quarantined " << audit->quarantined
+                                 << " lost " << audit->lost << " discarded " << audit->discarded
+                                 << " rows without file " << audit->rows_without_file;
   if (may_be_missing.empty()) {
     EXPECT_EQ(audit->lost, 0u) << when;
   }
 
-  // A redelivery of everything that was ever acknowledged makes no second record: at most it is one that is new to us because the
-  // whole memory of it may go (the index is allowed to be lost by the tests that say so).
+  // A redelivery of everything that was ever acknowledged makes no second record: at most it is one that is new to us
+  // because the whole memory of it may go (the index is allowed to be lost by the tests that say so).
   std::vector<TargetNumber> targets{hub};
   if (two_targets) targets.push_back(shore);
   for (const TargetNumber target : targets) {
@@ -175,8 +176,9 @@ void SpoolWorld::expect_promises(const std::string& when) {
     if (set_aside.contains(number)) continue;
     if (may_be_missing.contains(number)) continue;
     for (const TargetNumber target : targets) {
-      EXPECT_TRUE(delivered[number].contains(target)) << when << ": message " << number << " was acknowledged and never reached target "
-                                                      << static_cast<std::uint32_t>(target);
+      EXPECT_TRUE(delivered[number].contains(target))
+          << when << ": message " << number << " was acknowledged and never reached target "
+          << static_cast<std::uint32_t>(target);
     }
   }
   auto after = spool->audit();

@@ -36,8 +36,8 @@ class SpoolWorld {
   // Until nothing is urgent any more.
   bool settle_down(int most = 2000);
 
-  // Every promise that can be looked at, after a start: what was acknowledged is due or was delivered; the accounting balances; no plaintext is on the
-  // disk. Delivers everything, and sees that a redelivery makes no second record.
+  // Every promise that can be looked at, after a start: what was acknowledged is due or was delivered; the accounting
+  // balances; no plaintext is on the disk. Delivers everything, and sees that a redelivery makes no second record.
   void expect_promises(const std::string& when);
   // Stops cleanly, starts again: what was delivered stays so.
   void expect_nothing_comes_back(std::uint64_t taken, const std::string& when);
