@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
 #include "appliance/status_answer.h"
+#include "crypto/text.h"
 #include "spool/subject.h"
 
 namespace holdfast {
@@ -30,13 +30,6 @@ Result<TargetNumber> known_target(const Spool& spool, const std::string& name, b
     return target.number;
   }
   return Error{ErrorKind::not_found, "no target is called " + name};
-}
-
-std::optional<Sequence> parse_sequence(std::string_view text) {
-  Sequence sequence = 0;
-  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), sequence);
-  if (parsed.ec != std::errc{} || parsed.ptr != text.data() + text.size()) return std::nullopt;
-  return sequence;
 }
 
 Result<std::string> parse_id(std::string id) {
@@ -229,7 +222,7 @@ Result<void> add_condition(RecordFilter& filter, const std::string& word, const 
     if (!valid_pattern(value)) return invalid("subject= takes a pattern like telemetry.>");
     filter.subject = value;
   } else if (name == "sequence") {
-    filter.sequence = parse_sequence(value);
+    filter.sequence = parse_decimal<Sequence>(value);
     if (!filter.sequence) return invalid("sequence= takes a spool sequence");
   } else {
     return invalid("a filter is made of target=NAME, id=HEX, subject=PATTERN, sequence=N, or all");

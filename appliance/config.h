@@ -13,11 +13,8 @@
 
 namespace holdfast {
 
-enum class LogFormat : std::uint8_t {
-  automatic,
-  text,
-  json
-};  // automatic: for the journal where there is one, else text
+// automatic: for the journal where there is one, else text.
+enum class LogFormat : std::uint8_t { automatic, text, json };
 enum class LogLevel : std::uint8_t { debug, info, warning, error };
 
 struct ApplianceConfig {

@@ -23,8 +23,8 @@
 namespace holdfast {
 namespace {
 
-constexpr std::size_t kMaxListed =
-    64;  // sources, targets, routes, subjects of one: more is a mistake or needs another design
+// Sources, targets, routes, subjects of one: more is a mistake, or needs another design.
+constexpr std::size_t kMaxListed = 64;
 
 int line_of(const toml::source_region& region) {
   return static_cast<int>(region.begin.line);

@@ -121,9 +121,10 @@ Result<std::vector<std::uint32_t>> DemoStream::count_by_content(std::uint64_t mo
     ++pile->counts[number <= most ? number : 0];
     ++pile->seen;
   }));
-  const std::string request = fmt::format(
-      R"({{"stream_name":"{}","config":{{"deliver_subject":"{}","deliver_policy":"all","ack_policy":"none","replay_policy":"instant"}}}})",
-      stream_, inbox);
+  const std::string request =
+      fmt::format(R"({{"stream_name":"{}","config":{{"deliver_subject":"{}","deliver_policy":"all",)"
+                  R"("ack_policy":"none","replay_policy":"instant"}}}})",
+                  stream_, inbox);
   const auto reply = connection_->request("$JS.API.CONSUMER.CREATE." + stream_, request, kReplyLimit);
   if (!reply) return reply.error();
   if (const auto error = parse_api_error(reply->payload)) return api_error("reading stream " + stream_, *error);

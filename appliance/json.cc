@@ -5,34 +5,14 @@
 #include <boost/json.hpp>
 #include <cmath>
 
+#include "crypto/text.h"
+
 namespace holdfast {
 namespace {
 
 constexpr std::size_t kMaxDepth = 32;
 
 const Json kNull;
-
-// How long the character is that begins here; 0 when it is none (RFC 3629, section 4).
-std::size_t utf8_length(std::string_view text) {
-  const auto byte = [&](std::size_t at) -> unsigned {
-    return at < text.size() ? static_cast<unsigned char>(text[at]) : 0u;
-  };
-  const auto follows = [&](std::size_t at, unsigned from, unsigned to) { return byte(at) >= from && byte(at) <= to; };
-  const unsigned lead = byte(0);
-  if (lead < 0x80) return text.empty() ? 0 : 1;
-  if (lead >= 0xc2 && lead <= 0xdf) return follows(1, 0x80, 0xbf) ? 2 : 0;
-  if (lead >= 0xe0 && lead <= 0xef) {
-    const unsigned from = lead == 0xe0 ? 0xa0 : 0x80;
-    const unsigned to = lead == 0xed ? 0x9f : 0xbf;
-    return follows(1, from, to) && follows(2, 0x80, 0xbf) ? 3 : 0;
-  }
-  if (lead >= 0xf0 && lead <= 0xf4) {
-    const unsigned from = lead == 0xf0 ? 0x90 : 0x80;
-    const unsigned to = lead == 0xf4 ? 0x8f : 0xbf;
-    return follows(1, from, to) && follows(2, 0x80, 0xbf) && follows(3, 0x80, 0xbf) ? 4 : 0;
-  }
-  return 0;
-}
 
 std::string as_utf8(std::string_view text) {
   std::string out;
@@ -209,15 +189,6 @@ std::optional<Json> parse_json(std::string_view text) {
   const boost::json::value value = boost::json::parse({text.data(), text.size()}, failed, {}, options);
   if (failed) return std::nullopt;
   return JsonText::from(value);
-}
-
-bool is_utf8(std::string_view text) {
-  while (!text.empty()) {
-    const std::size_t length = utf8_length(text);
-    if (length == 0) return false;
-    text.remove_prefix(length);
-  }
-  return true;
 }
 
 }  // namespace holdfast

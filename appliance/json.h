@@ -60,6 +60,4 @@ std::string pretty_json_text(const Json& value);
 // Nothing when it is not JSON, or nested deeper than 32.
 std::optional<Json> parse_json(std::string_view text);
 
-bool is_utf8(std::string_view text);
-
 }  // namespace holdfast

@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "appliance/nats_source.h"
+#include "crypto/text.h"
 #include "spool/subject.h"
 
 namespace holdfast {
@@ -37,12 +38,6 @@ std::optional<Receipt> read_receipt(std::string_view text) {
   if (error != std::errc{} || used == text.size() || *end != kReceiptMark) return std::nullopt;
   receipt.reply = text.substr(used + 1);
   return receipt;
-}
-
-std::uint64_t number_of(std::string_view digits) {
-  std::uint64_t number = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-  return error == std::errc{} && end == digits.data() + digits.size() ? number : 0;
 }
 
 }  // namespace
@@ -102,8 +97,9 @@ void NatsSource::told(const NatsMessage& message, std::uint64_t binding) {
   const int status = message.status();
   const std::string_view why = message.status_header("Description");
   const std::string_view subject = message.subject();
-  const std::uint64_t number = number_of(subject.substr(std::min(subject.rfind('.') + 1, subject.size())));
-  const std::uint64_t left = number_of(message.status_header("Nats-Pending-Messages"));
+  const std::uint64_t number =
+      parse_decimal<std::uint64_t>(subject.substr(std::min(subject.rfind('.') + 1, subject.size()))).value_or(0);
+  const std::uint64_t left = parse_decimal<std::uint64_t>(message.status_header("Nats-Pending-Messages")).value_or(0);
 
   const Moment now = steady_clock::now();
   const std::lock_guard lock(mutex_);

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <optional>
 
-#include "appliance/base64.h"
 #include "appliance/quantity.h"
+#include "crypto/text.h"
 
 namespace holdfast {
 namespace {

@@ -25,10 +25,4 @@ void notify_extend_timeout(Nanoseconds by) {
   ::sd_notify(0, ("EXTEND_TIMEOUT_USEC=" + std::to_string(micros)).c_str());
 }
 
-std::optional<Nanoseconds> watchdog_interval() {
-  std::uint64_t micros = 0;
-  if (::sd_watchdog_enabled(0, &micros) <= 0) return std::nullopt;
-  return std::chrono::microseconds(micros);
-}
-
 }  // namespace holdfast

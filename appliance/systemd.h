@@ -1,7 +1,6 @@
 // What the service manager is told (sd_notify(3)). Does nothing where there is none. Threads: any.
 #pragma once
 
-#include <optional>
 #include <string>
 
 #include "spool/clock.h"
@@ -14,7 +13,5 @@ void notify_watchdog();
 void notify_status(const std::string& line);
 // Start or stop may take this much longer from now.
 void notify_extend_timeout(Nanoseconds by);
-// How often the manager expects notify_watchdog() at the latest; nothing when it does not.
-std::optional<Nanoseconds> watchdog_interval();
 
 }  // namespace holdfast

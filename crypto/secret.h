@@ -1,5 +1,5 @@
-// A 32-byte secret: in locked memory that is kept out of core dumps, wiped when it goes, never copied by accident
-// and impossible to print.
+// A 32-byte secret: in memory of its own, locked where the limit on locked memory allows it and kept out of core dumps,
+// wiped when it goes, never copied by accident and impossible to print.
 //
 // Ownership: move-only. Threads: immutable after construction, so it may be read from any of them.
 #pragma once

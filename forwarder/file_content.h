@@ -2,7 +2,8 @@
 //
 // - raw: the payload, byte for byte. Subject and headers are not in it, and of a payload that was left out nothing is.
 // - json: one line and a newline, keys in this order:
-//   {"key":..,"subject":..,"payload":<base64>,"headers":[{"name":..,"value":..}],"stream":..,"sequence":..,"timestamp_ns":..}
+//     {"key":..,"subject":..,"payload":<base64>,"headers":[{"name":..,"value":..}],
+//      "stream":..,"sequence":..,"timestamp_ns":..}
 //   and, where the payload was left out, ,"payload_omitted":true,"original_size":.. before the brace. Text that is not
 //   UTF-8 is in base64, under its key with "_base64" behind it. Numbers are 64-bit integers.
 //

@@ -106,7 +106,7 @@ void Window::judge_target(const Result<void>& result, const Answers& answers, Na
   if (!result.ok() || answers.unreported) {
     standing_.cut_off(result.ok() ? kUnreported : kUnreachable, random_(), std::nullopt, now);
   } else if (answers.hold != nullptr) {
-    standing_.cut_off(code_of(*answers.hold), random_(), answers.hold->not_before, now);
+    standing_.cut_off(code_of(*answers.hold), random_(), answers.hold->retry_after, now);
   } else if (!answers.accepted) {
     standing_.judge(answers.scouted, random_(), now);
   }
@@ -116,9 +116,9 @@ void Window::judge_target(const Result<void>& result, const Answers& answers, Na
 void Window::charge(Wait& wait, const Outcome& outcome, Nanoseconds now) {
   wait.code = code_of(outcome);
   wait.tried_at = now;
-  wait.asked_until = now + asked_wait(options_.backoff, outcome.not_before);
+  wait.asked_until = now + asked_wait(options_.backoff, outcome.retry_after);
   if (standing_.kind() == StandingKind::doubted) return;
-  wait.until = now + wait.backoff.next(options_.backoff, random_(), outcome.not_before);
+  wait.until = now + wait.backoff.next(options_.backoff, random_(), outcome.retry_after);
 }
 
 void Window::blame(const WindowRecord& entry, const Outcome& outcome) {

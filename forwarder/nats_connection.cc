@@ -4,12 +4,12 @@
 #include <nats/nats.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 #include <cstring>
 #include <map>
 #include <mutex>
 
+#include "crypto/text.h"
 #include "forwarder/bounded_call.h"
 #include "forwarder/call_watch.h"
 #include "forwarder/guarded_connect.h"
@@ -421,9 +421,8 @@ Result<void> NatsConnection::listen_for_replies() {
   }
   return subscribe(inbox + ".*", [life = parts_->life.get(), prefix = inbox.size() + 1](const NatsMessage& message) {
     const std::string_view digits = message.subject().substr(std::min(prefix, message.subject().size()));
-    std::uint64_t number = 0;
-    if (std::from_chars(digits.data(), digits.data() + digits.size(), number).ec != std::errc{}) return;
-    life->answer(number, {message.status(), std::string(as_text(message.payload()))});
+    const auto number = parse_decimal<std::uint64_t>(digits);
+    if (number) life->answer(*number, {message.status(), std::string(as_text(message.payload()))});
   });
 }
 

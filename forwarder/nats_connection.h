@@ -51,8 +51,8 @@ class NatsMessage {
   std::optional<std::vector<Header>> headers() const;
   // 0 for a message; for a status of the server's own (no payload) its code: 100, 404, 408, 409, 503.
   int status() const;
-  std::string_view status_header(
-      const char* name) const;  // empty when absent; for telling statuses apart, not for showing
+  // Empty when absent. For telling statuses apart, not for showing.
+  std::string_view status_header(const char* name) const;
 
  private:
   void* raw_;

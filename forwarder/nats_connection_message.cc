@@ -2,10 +2,10 @@
 #include <nats/nats.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 #include <memory>
 
+#include "crypto/text.h"
 #include "forwarder/nats_connection.h"
 
 namespace holdfast {
@@ -48,10 +48,7 @@ std::optional<std::vector<Header>> NatsMessage::headers() const {
 
 int NatsMessage::status() const {
   if (!payload().empty()) return 0;
-  const std::string_view text = status_header("Status");
-  int code = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), code);
-  return error == std::errc{} && end == text.data() + text.size() && code > 0 ? code : 0;
+  return std::max(0, parse_decimal<int>(status_header("Status")).value_or(0));
 }
 
 std::string_view NatsMessage::status_header(const char* name) const {

@@ -3,7 +3,8 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <charconv>
+
+#include "crypto/text.h"
 
 namespace holdfast {
 namespace {
@@ -13,8 +14,9 @@ constexpr std::string_view kAckPrefix = "$JS.ACK.";
 
 template <typename Number>
 bool read_number(std::string_view text, Number& out) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
-  return error == std::errc{} && end == text.data() + text.size();
+  const auto number = parse_decimal<Number>(text);
+  if (number) out = *number;
+  return number.has_value();
 }
 
 std::string api_subject(std::string_view verb, std::string_view stream, std::string_view consumer = {}) {

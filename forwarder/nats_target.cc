@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <condition_variable>
 #include <deque>
 #include <vector>
 
+#include "crypto/text.h"
 #include "forwarder/bounded_call.h"
 #include "forwarder/nats_wire.h"
 
@@ -46,10 +46,11 @@ struct NatsTarget::Link {
 
   void answered(const NatsMessage& message) {
     const std::string_view subject = message.subject();
+    const auto number =
+        parse_decimal<decltype(Answer::number)>(subject.substr(std::min(inbox.size() + 1, subject.size())));
+    if (!number) return;
     Answer answer;
-    const std::string_view digits = subject.substr(std::min(inbox.size() + 1, subject.size()));
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), answer.number);
-    if (error != std::errc{} || end != digits.data() + digits.size()) return;
+    answer.number = *number;
     answer.outcome = outcome_of_answer(message.status(), as_text(message.payload()));
     const std::lock_guard lock(mutex);
     answers.push_back(std::move(answer));

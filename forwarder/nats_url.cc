@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
+#include "crypto/text.h"
 
 namespace holdfast {
 namespace {
@@ -14,10 +14,8 @@ bool take_prefix(std::string_view& text, std::string_view prefix) {
 }
 
 std::optional<std::uint16_t> parse_port(std::string_view text) {
-  std::uint16_t port = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
-  if (error != std::errc{} || end != text.data() + text.size() || port == 0) return std::nullopt;
-  return port;
+  const auto port = parse_decimal<std::uint16_t>(text);
+  return port == 0 ? std::nullopt : port;
 }
 
 // Splits "host:port", "[v6]:port" or either without a port. False: it is none of these.

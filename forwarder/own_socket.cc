@@ -8,13 +8,14 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <set>
 #include <string_view>
+
+#include "crypto/text.h"
 
 namespace holdfast {
 namespace {
@@ -60,10 +61,7 @@ std::vector<int> open_descriptors() {
   const std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir("/proc/self/fd"), &::closedir);
   if (!directory) return found;
   while (const dirent* entry = ::readdir(directory.get())) {
-    const std::string_view name = entry->d_name;
-    int fd = -1;
-    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), fd);
-    if (error == std::errc{} && end == name.data() + name.size()) found.push_back(fd);
+    if (const auto fd = parse_decimal<int>(entry->d_name)) found.push_back(*fd);
   }
   std::sort(found.begin(), found.end());
   return found;

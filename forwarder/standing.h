@@ -2,8 +2,7 @@
 //
 //   good     what has not failed goes, what failed goes again in its own time
 //   doubted  more than one record, or lane, has failed and none was accepted since: it is probably not the records.
-//   What was
-//            never tried still goes at once; of what failed one goes at a time, at the target's backoff
+//            What was never tried still goes at once; of what failed one goes at a time, at the target's backoff
 //   cut_off  no connection, or a refusal that does not depend on the record: nothing goes before a probe has succeeded
 //
 // One accepted record restores it at once.

@@ -36,8 +36,8 @@ struct Outcome {
   OutcomeKind kind = OutcomeKind::delivered;
   Reason reason = Reason::none;  // rejected
   const char* state = "";        // retry and holds: a fixed code of ours for status ("no_stream"), never a peer's words
-  std::optional<Nanoseconds> not_before;  // retry: from now, as the target asked
-  std::string words;                      // rejected: the target's own, kept sealed beside the record
+  std::optional<Nanoseconds> retry_after;  // retry: as the target asked, from now
+  std::string words;                       // rejected: the target's own, kept sealed beside the record
 };
 
 // A record on its way, with what every target adds to it.

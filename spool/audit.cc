@@ -7,8 +7,7 @@ namespace holdfast {
 Result<AuditReport> Spool::audit() {
   Parts& parts = *parts_;
   if (const auto error = parts.dead_error()) return *error;
-  // Nothing is filed or unlinked while names are counted; the intake and the targets go on, and what they do is in the
-  // journal.
+  // Housekeeping waits, so no file comes or goes but those of commits; the intake goes on while the journal has room.
   const std::lock_guard upkeep(parts.upkeep_mutex);
   HOLDFAST_TRY(parts.checked(parts.set_aside_rejected()));
   HOLDFAST_TRY(parts.checked(parts.apply_settled()));
@@ -17,43 +16,19 @@ Result<AuditReport> Spool::audit() {
     if (!compared) return parts.fail(compared.error());
   }
   AuditReport report;
+  HOLDFAST_TRY(parts.checked(parts.count_rows_without_file(report)));
+  HOLDFAST_TRY(parts.checked(parts.count_files_without_row(report)));
+
+  // The sums, at one moment between two commits.
   const std::lock_guard commit(parts.commit_mutex);
-  for (Sequence after = 0;;) {
-    std::vector<IndexedRecord> rows;
-    {
-      const std::lock_guard lock(parts.index_mutex);
-      auto some = parts.index->list(after, kFlushRecords);
-      if (!some) return parts.fail(some.error());
-      rows = std::move(*some);
-    }
-    for (const IndexedRecord& row : rows) {
-      after = row.sequence;
-      auto there = parts.fs.inspect(record_path(row.id));
-      if (there) {
-        ++report.in_custody;
-      } else if (there.error().kind == ErrorKind::not_found) {
-        ++report.rows_without_file;
-      } else {
-        return parts.fail(there.error());
-      }
-    }
-    if (rows.size() < kFlushRecords) break;
-  }
-  std::uint64_t names = 0, ignored = 0, damaged = 0;
-  for (unsigned directory = 0; directory < 256; ++directory) {
-    HOLDFAST_TRY(parts.checked(parts.files->list_directory(
-        directory, [&](const RecordId&) { ++names; }, ignored)));
-  }
-  report.files_without_row = names > report.in_custody ? names - report.in_custody : 0;
+  std::uint64_t damaged = 0, ignored = 0;
   HOLDFAST_TRY(parts.checked(
       parts.files->list_quarantine([&](const QuarantineName&) { ++report.quarantined; }, damaged, ignored)));
-  Totals totals;
-  {
-    const std::lock_guard lock(parts.index_mutex);
-    totals = parts.index->totals();
-    report.era = parts.index->era();
-  }
-  const std::lock_guard lock(parts.state_mutex);
+  const std::lock_guard lock(parts.index_mutex);
+  const Totals& totals = parts.index->totals();
+  report.era = parts.index->era();
+  report.in_custody = parts.index->records() - report.rows_without_file;
+  const std::lock_guard state_lock(parts.state_mutex);
   report.taken = totals.taken + parts.journal_taken;
   report.delivered = totals.delivered + parts.journal_delivered;
   report.discarded = totals.discarded;
@@ -65,6 +40,39 @@ Result<AuditReport> Spool::audit() {
     }
   }
   return report;
+}
+
+Result<void> Spool::Parts::count_rows_without_file(AuditReport& report) {
+  for (Sequence after = 0;;) {
+    std::vector<IndexedRecord> rows;
+    {
+      const std::lock_guard lock(index_mutex);
+      auto some = index->list(after, kFlushRecords);
+      if (!some) return some.error();
+      rows = std::move(*some);
+    }
+    for (const IndexedRecord& row : rows) {
+      after = row.sequence;
+      auto there = fs.inspect(record_path(row.id));
+      if (there) continue;
+      if (there.error().kind != ErrorKind::not_found) return there.error();
+      ++report.rows_without_file;
+    }
+    if (rows.size() < kFlushRecords) return {};
+  }
+}
+
+// A directory at a time, against what it must hold by the rows there are.
+Result<void> Spool::Parts::count_files_without_row(AuditReport& report) {
+  std::uint64_t ignored = 0;
+  for (unsigned directory = 0; directory < expected_names.size(); ++directory) {
+    const std::lock_guard commit_lock(commit_mutex);
+    std::int64_t more = -expected_names[directory];
+    HOLDFAST_TRY(files->list_directory(
+        directory, [&](const RecordId&) { ++more; }, ignored));
+    if (more > 0) report.files_without_row += static_cast<std::uint64_t>(more);
+  }
+  return {};
 }
 
 }  // namespace holdfast

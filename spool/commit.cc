@@ -69,8 +69,7 @@ std::vector<Prepared> Spool::Parts::prepare(std::span<const Arrival> arrivals) c
     one.id = namer.record_id(arrival.identity.key);
     one.content = namer.content_digest(one.id, arrival.envelope.subject, arrival.envelope.payload);
     if (arrival.identity.positional && arrival.refused == Reason::none) {
-      const Origin& origin = arrival.envelope.origin;
-      one.position = StreamPosition{namer.stream_tag(site + ":" + origin.stream), origin.sequence, origin.timestamp_ns};
+      one.position = position_at(arrival.envelope.origin);
     }
     one.frame_size = kFrameHeaderSize + encoded_size(arrival.identity.key, arrival.envelope) + kFrameTagSize;
     prepared.push_back(std::move(one));
@@ -125,7 +124,7 @@ void Spool::Parts::commit_group(std::span<CommitRequest* const> group) {
       if (auto taken = commit.take(*request); !taken) request->error = give_up(taken.error());
       if (const auto error = dead_error()) return refuse_all(*error);
     }
-    // Whoever shares the last sync shares its fate (R14).
+    // One sync covers them all before any verdict counts (R7); whoever shares it shares its fate (R14).
     if (auto finished = commit.finish(); !finished) return refuse_all(give_up(finished.error()));
     const std::lock_guard lock(state_mutex);
     for (const CommitRequest* request : group) {
@@ -163,6 +162,7 @@ Result<Verdict> Commit::decide(const Prepared& prepared) {
   if (found->where != SeenIn::nowhere && found->same_content) {
     return Verdict{VerdictKind::duplicate, found->where, Reason::none, prepared.id, 0};
   }
+  // Other content under a known identity (R16).
   if (found->where != SeenIn::nowhere)
     return set_aside(prepared, Reason::conflict, VerdictKind::conflict, found->where);
   if (prepared.arrival->refused != Reason::none) {
@@ -170,6 +170,7 @@ Result<Verdict> Commit::decide(const Prepared& prepared) {
   }
   if (too_large) return set_aside(prepared, Reason::too_large, VerdictKind::refused, SeenIn::nowhere);
 
+  // What the journal is too small for goes to its file at once (R12).
   const bool to_file = parts_.options.linger.count() == 0 || prepared.frame_size > parts_.journal->largest_frame();
   const auto sequence = to_file ? add_to_files(prepared) : add_to_batch(prepared);
   if (!sequence) return sequence.error();
@@ -191,6 +192,7 @@ Result<Commit::Found> Commit::look_up(const Prepared& prepared) {
   return look_up_older(prepared);
 }
 
+// What the ledger knows may still be in a file: only the file's absence says that it left (R47).
 Result<Commit::Found> Commit::look_up_older(const Prepared& prepared) {
   std::optional<Seen> seen;
   {
@@ -201,7 +203,7 @@ Result<Commit::Found> Commit::look_up_older(const Prepared& prepared) {
       seen = *answer;
     }
   }
-  // Until files and index have been compared, a record may be in a file that nothing else knows of.
+  // Until files and index have been compared, a record may be in a file that nothing else knows of (R46).
   const bool reconciled = parts_.reconcile.load() == Spool::Parts::Reconcile::finished;
   if (!seen && reconciled) return Found{};
   const auto header = parts_.files->peek(prepared.id);
@@ -217,7 +219,7 @@ FrameHeader Commit::header_of(const Prepared& prepared, Sequence sequence) const
   return header;
 }
 
-// Set aside before anything may be acknowledged: the file is on the medium, and remembered, when this returns.
+// Set aside before anything may be acknowledged (R13): the file is on the medium, and remembered, when this returns.
 Result<Verdict> Commit::set_aside(const Prepared& prepared, Reason reason, VerdictKind kind, SeenIn seen) {
   Prepared own = prepared;
   std::string key = prepared.arrival->identity.key;
@@ -245,7 +247,7 @@ Result<Verdict> Commit::set_aside(const Prepared& prepared, Reason reason, Verdi
   FrameHeader header = header_of(own, sequence);
   Bytes body, frame, note;
   encode_body(key, own.arrival->envelope, body);
-  seal_frame(header, body, parts_.keyring->current(), parts_.keyring->namer(), frame);
+  parts_.seal(header, body, frame);
   parts_.append_note(header, reason, TargetNumber{}, "", note);
   HOLDFAST_TRY(parts_.files->write_quarantined(own.id, sequence, frame, note));
   IndexChange change;
@@ -262,12 +264,12 @@ Result<Verdict> Commit::set_aside(const Prepared& prepared, Reason reason, Verdi
 }
 
 // Records become due in the order of their sequences, whichever way each goes: a reader's cursor that has passed one
-// never looks back.
+// never looks back (R15).
 Result<Sequence> Commit::add_to_batch(const Prepared& prepared) {
   HOLDFAST_TRY(file_direct());
   const std::size_t pending = parts_.batch.size() - kBatchHeaderSize;
   if (!parts_.journal->fits(pending + prepared.frame_size) || pending + prepared.frame_size > kMaxBatchBytes) {
-    HOLDFAST_TRY(append());
+    HOLDFAST_TRY(append());  // a batch never crosses a segment (R11)
     HOLDFAST_TRY(make_room(prepared.frame_size));
   }
   if (frames_ == 0) add_done_frame();
@@ -279,7 +281,7 @@ Result<Sequence> Commit::add_to_batch(const Prepared& prepared) {
   FrameHeader header = header_of(prepared, sequence);
   parts_.body.clear();
   encode_body(prepared.arrival->identity.key, prepared.arrival->envelope, parts_.body);
-  seal_frame(header, parts_.body, parts_.keyring->current(), parts_.keyring->namer(), parts_.batch);
+  parts_.seal(header, parts_.body, parts_.batch);
   record.spot.size = static_cast<std::uint32_t>(parts_.batch.size() - kBatchHeaderSize) - record.spot.offset;
   record.sequence = sequence;
   record.id = prepared.id;
@@ -291,7 +293,6 @@ Result<Sequence> Commit::add_to_batch(const Prepared& prepared) {
   record.clock_trusted = header.clock_trusted;
   record.position = prepared.position;
   record.this_life = true;
-  parts_.sealed_bytes += record.spot.size;
   batched_.push_back(std::move(record));
   ++frames_;
   return sequence;
@@ -375,8 +376,7 @@ Result<Sequence> Commit::add_to_files(const Prepared& prepared) {
   FrameHeader header = header_of(prepared, sequence);
   Bytes body, frame;
   encode_body(prepared.arrival->identity.key, prepared.arrival->envelope, body);
-  seal_frame(header, body, parts_.keyring->current(), parts_.keyring->namer(), frame);
-  parts_.sealed_bytes += frame.size();
+  parts_.seal(header, body, frame);
   // Whether or not the lot is synced at once, this file is: nothing else holds the record.
   HOLDFAST_TRY(parts_.files->write(prepared.id, sequence, frame, !parts_.whole_sync, direct_dirty_));
   JournalRecord record;
@@ -418,7 +418,7 @@ Result<void> Commit::file_direct() {
     }
   }
   HOLDFAST_TRY(applied);
-  for (const JournalRecord& record : direct_) parts_.note_filed(record.id, record.sequence);
+  for (const JournalRecord& record : direct_) parts_.note_row(record.id, record.sequence);
   direct_.clear();
   return {};
 }

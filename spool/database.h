@@ -7,8 +7,7 @@
 // At open nothing that an earlier life wrote is known to be on the medium: a failed sync leaves good bytes in the page
 // cache, clean. So the WAL is copied into a new file, synced, and put in the place of the old one; then all of it is
 // moved into the database, synced. What remains possible, where the medium lied to a sync that returned success: an
-// older state, or damage, which is found
-// (`corrupt`). Neither is a lost record to who can rebuild the database.
+// older state, or damage, which is found (`corrupt`). Neither is a lost record to who can rebuild the database.
 //
 // Errors: `full` when there is no room (the transaction is rolled back); `corrupt` when the file is not a sound
 // database, `io` for any SQLITE_IOERR: after these two nothing works any more, nothing is written or synced again (I4):

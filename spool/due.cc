@@ -8,19 +8,6 @@
 
 namespace holdfast {
 
-std::variant<OpenedBody, Reason> open_record(ByteView frame, const Keyring& keyring) {
-  const auto header = read_header(frame, keyring.namer());
-  if (!header || header->kind != FrameKind::put) return Reason::damaged;
-  if (!read_body(*header, frame, keyring.namer())) return Reason::damaged;
-  const SecretKey* key = keyring.data_key(header->data_key_id);
-  if (key == nullptr) return Reason::unopenable;
-  const auto opened = open_frame(*header, frame, *key, keyring.namer());
-  if (!opened) return Reason::unopenable;
-  auto body = decode_body(*opened);
-  if (!body) return Reason::undecodable;
-  return OpenedBody{*header, std::move(*body)};
-}
-
 // The places of the next records: both the journal's and the files', merged. Nothing is read from the records
 // themselves.
 Result<std::vector<Spool::Parts::DuePlace>> Spool::Parts::due_places(TargetNumber target, Drain drain,

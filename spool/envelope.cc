@@ -1,9 +1,9 @@
 #include "spool/envelope.h"
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
 
+#include "crypto/text.h"
 #include "spool/ascii.h"
 #include "spool/check.h"
 
@@ -33,10 +33,7 @@ std::optional<std::uint64_t> parse_size(std::string_view text) {
   constexpr std::string_view kSpace = " \t";
   text.remove_prefix(std::min(text.find_first_not_of(kSpace), text.size()));
   text = text.substr(0, text.find_last_not_of(kSpace) + 1);
-  std::uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return value;
+  return parse_decimal<std::uint64_t>(text);
 }
 
 }  // namespace

@@ -28,9 +28,10 @@
 namespace holdfast {
 
 enum class OpenMode : std::uint8_t {
-  read,         // must exist
-  read_direct,  // must exist; reads come from the medium, past the page cache (O_DIRECT); offsets, sizes and the memory
-                // are multiples of kDirectAlignment; `unavailable` where the file system refuses
+  read,  // must exist
+  // Must exist; reads come from the medium, past the page cache (O_DIRECT); offsets, sizes and the memory are multiples
+  // of kDirectAlignment; `unavailable` where the file system refuses.
+  read_direct,
   write,       // must exist; read and write
   create_new,  // must not exist (O_EXCL), mode 0600; read and write
   create,      // made when absent, mode 0600; read and write

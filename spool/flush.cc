@@ -41,7 +41,7 @@ Result<bool> Spool::Parts::flush_lingering() {
 }
 
 // Files first, straight under their final names: the journal holds the records until the files are known to be durable.
-// Then the rows. `full`: what had room has both file and row, the rest has neither.
+// Then the rows (R17). `full`: what had room has both file and row, the rest has neither.
 Result<void> Spool::Parts::flush(const std::vector<JournalRecord*>& to_file) {
   if (to_file.empty()) return {};
   std::vector<Flushed> written;
@@ -69,7 +69,7 @@ Result<void> Spool::Parts::write_files(const std::vector<JournalRecord*>& to_fil
     }
     auto filed = files->write(record->id, record->sequence, frame, !whole_sync, dirty);
     if (!filed && filed.error().kind == ErrorKind::exists) {
-      // An earlier record has the name: it stays, and the newcomer is kept beside it.
+      // An earlier record has the name: it stays, and the newcomer is kept beside it (R18).
       const std::lock_guard lock(state_mutex);
       const bool known =
           std::ranges::any_of(rejections, [&](const Rejection& one) { return one.sequence == record->sequence; });
@@ -95,7 +95,7 @@ Result<void> Spool::Parts::add_rows(std::vector<Flushed>& written) {
       change.filed.push_back({record.sequence, record.id, record.route, record.priority, record.spot.size,
                               record.accepted_wall_ns, waiting_targets(record)});
       if (!complete(record)) continue;
-      // Settled while it was written: it has a file now, so it leaves as those do, with a tombstone.
+      // Settled while it was written: it has a file now, so it leaves as those do, with a tombstone (R20).
       change.left.push_back(record.sequence);
       left.emplace_back(record.id, record.sequence);
     }
@@ -139,21 +139,24 @@ void Spool::Parts::became_filed(JournalRecord& record, TargetBits waiting_in_row
   complete(record) ? --journal_delivered : --journal_live;
   count_waiting(record, record.waiting, false);
   record.place = Place::filed;
-  note_filed(record.id, record.sequence);
+  note_row(record.id, record.sequence);
 }
 
 Result<void> Spool::Parts::sync_files() {
   HOLDFAST_TRY(files->sync_lot(whole_sync, dirty));
   if (unlinked_unsynced.empty()) return {};
   IndexChange change;
-  change.unlinked.swap(unlinked_unsynced);
+  change.unlinked = unlinked_unsynced;
   const auto in_use = journal->in_use();
   change.forget_tombstones_below = in_use.empty() ? next_sequence.load() : in_use.front().base;
-  return apply(change, Durability::lazy);
+  HOLDFAST_TRY(apply(change, Durability::lazy));
+  unlinked_unsynced.clear();
+  return {};
 }
 
-// The oldest segment goes back to the ring. Before that is said anywhere: its live records are in synced files with
-// rows, its identities in the ledger, its settlements counted; all in one durable transaction.
+// The oldest segment goes back to the ring (R30). Before that is said anywhere: its live records are in synced files
+// with rows (R31), its identities in the ledger (R32), its settlements counted and their unlinks synced (R33); all in
+// one durable transaction (R34).
 Result<void> Spool::Parts::retire_oldest() {
   // The active segment may be the oldest: then nothing is appended while it goes.
   std::unique_lock<std::mutex> commit_lock;

@@ -112,8 +112,8 @@ class Index {
   std::uint64_t quarantined() const;
   std::uint64_t quarantine_bytes() const;  // likewise
   std::uint64_t disk_bytes() const;        // of the index itself: WAL, reserve and one that was set aside included
-  const std::vector<WaitingCount>& waiting()
-      const;  // in the order of targets; those that nothing waits for are not named
+  // In the order of targets; those that nothing waits for are not named.
+  const std::vector<WaitingCount>& waiting() const;
 
   // All of it or nothing. `full`: there is no room, and for a change that files nothing the reserve was given back and
   // there is still none; nothing changed.

@@ -3,11 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 #include <deque>
 #include <map>
 #include <mutex>
+
+#include "crypto/text.h"
 
 namespace holdfast {
 namespace {
@@ -22,11 +23,8 @@ std::string segment_path(std::uint32_t number) {
 // The n of `<n>.seg`, in decimal without leading zeros; nothing for names that are not ours.
 std::optional<std::uint32_t> segment_number(std::string_view name, std::string_view suffix) {
   if (!name.ends_with(suffix)) return {};
-  std::uint32_t number = 0;
-  const std::string_view digits = name.substr(0, name.size() - suffix.size());
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-  if (error != std::errc() || fmt::format("{}{}", number, suffix) != name) return {};
-  return number;
+  const auto number = parse_decimal<std::uint32_t>(name.substr(0, name.size() - suffix.size()));
+  return number && fmt::format("{}{}", *number, suffix) == name ? number : std::nullopt;
 }
 
 std::string temporary_path(std::uint32_t number) {
@@ -51,7 +49,8 @@ struct FoundBatch {
   BatchHeader header;
 };
 
-// Every header of the highest base at a block boundary, in order. Batches of lower bases are what an earlier use left.
+// Every header of the highest base at a block boundary (R38), in order. Batches of lower bases are what an earlier use
+// left (R39).
 std::vector<FoundBatch> live_batches(ByteView image, const Namer& namer) {
   std::vector<FoundBatch> found;
   std::uint64_t highest = 0;
@@ -141,7 +140,7 @@ Result<void> Journal::Parts::find_segments() {
     if (const auto number = segment_number(name, ".tmp")) leftovers.push_back(temporary_path(*number));
     return true;
   }));
-  for (const auto& path : leftovers) HOLDFAST_TRY(fs.remove(path));
+  for (const auto& path : leftovers) HOLDFAST_TRY(fs.remove(path));  // (R50)
   for (const std::uint32_t number : numbers) {
     auto file = fs.open(segment_path(number), OpenMode::write);
     if (!file) return file.error();
@@ -180,6 +179,7 @@ Result<std::uint64_t> Journal::Parts::base_of(const Open& segment, bool& from_me
   return batches.empty() ? 0 : batches.front().header.base;
 }
 
+// Synced first, then read from the medium: what only the page cache has is not believed (R37).
 Result<bool> Journal::recover(std::uint64_t retired_base, const JournalVisitor& visitor) {
   bool from_medium = true;
   std::vector<std::pair<std::uint64_t, std::uint32_t>> by_base;
@@ -213,7 +213,7 @@ Result<void> Journal::Parts::visit(const Open& segment, ByteView image, const Jo
   for (std::size_t i = 0; i < batches.size(); ++i) {
     const FoundBatch& batch = batches[i];
     if (batch.offset != expected) {
-      // A hole before a later batch: rot in what was acknowledged. It does not end the search.
+      // A hole before a later batch: rot in what was acknowledged (R40). It does not end the search.
       const std::uint64_t missing = batch.header.puts_before > puts ? batch.header.puts_before - puts : 0;
       HOLDFAST_TRY(
           visitor.damage({copy_of(image.subspan(expected, batch.offset - expected)), true, i == 0 ? 0 : missing}));
@@ -225,6 +225,7 @@ Result<void> Journal::Parts::visit(const Open& segment, ByteView image, const Jo
   return {};
 }
 
+// Frame by frame: those that are whole live, whatever lies between them (R41).
 Result<void> Journal::Parts::visit_batch(const Open& segment, const FoundBatch& batch, ByteView image, bool last,
                                          const JournalVisitor& visitor) {
   const std::size_t start = batch.offset + kBatchHeaderSize;
@@ -304,7 +305,7 @@ Result<void> Journal::make_segment() {
   const std::string temporary = temporary_path(number);
   auto file = parts.fs.open(temporary, OpenMode::create);
   if (!file) return file.error();
-  // Written zeros, not fallocate: unwritten extents would make the first commit into each block change metadata.
+  // Written zeros, not fallocate: unwritten extents would make the first commit into each block change metadata (R36).
   const Bytes zeros(kZeroChunk);
   for (std::uint64_t at = 0; at < parts.options.segment_bytes;) {
     const std::size_t size = std::min<std::uint64_t>(zeros.size(), parts.options.segment_bytes - at);
@@ -336,7 +337,7 @@ Result<void> Journal::start_segment(std::uint64_t base) {
   parts.active = true;
   parts.offset = 0;
   parts.next_batch = 0;
-  // From this sync on, whatever the segment held before is stale.
+  // From this sync on, whatever the segment held before is stale (R35).
   Bytes empty(kBatchHeaderSize);
   auto taken = append(empty, 0, 0);
   if (!taken) return taken.error();
@@ -354,9 +355,9 @@ Result<FrameSpot> Journal::append(Bytes& batch, std::uint32_t frames, std::uint3
                      parts.puts_so_far,
                      puts};
   write_batch_header(header, parts.namer, batch);
-  batch.resize(header.extent());
-  // Nothing here makes or extends anything: whatever fails, and however it calls itself, the segment's state is
-  // unknown.
+  batch.resize(header.extent());  // to the block's end, and no later batch begins in it (R10)
+  // Nothing here makes or extends anything: whatever fails, and however it calls itself, the segment's state is unknown
+  // (R9).
   if (auto written = segment.file->write_at(parts.offset, batch); !written)
     return Error{ErrorKind::io, written.error().text};
   HOLDFAST_TRY(segment.file->sync());

@@ -39,8 +39,8 @@ struct JournalRecord {
   std::optional<StreamPosition> position;
   Priority priority = 0;
   Place place = Place::journal;
-  bool unproven =
-      false;  // `filed` by an earlier life: the file is written again from the frame before the segment is reused
+  // `filed` by an earlier life: the file is written again from the frame before the segment is reused.
+  bool unproven = false;
   bool this_life = false;  // taken by this life
   bool clock_trusted = false;
 };

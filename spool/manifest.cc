@@ -19,8 +19,8 @@ constexpr std::string_view kMagic = "HFM1";
 constexpr std::uint8_t kVersion = 1;
 constexpr std::size_t kMacSize = 16;
 constexpr std::size_t kChecksumSize = 32;
-constexpr std::size_t kHeadSize =
-    4 + 1 + 3;  // magic, version, zeros: the same in every version, as is the checksum at the end
+// Magic, version, zeros: the same in every version, as is the checksum at the end.
+constexpr std::size_t kHeadSize = 4 + 1 + 3;
 // Tables are append-only, so a manifest only grows; this holds some hundred thousand routes.
 constexpr std::size_t kMaxSize = 16u << 20;
 
@@ -126,7 +126,7 @@ bool means_bad_copy(ErrorKind kind) {
 }
 
 // A copy that is damaged, on a bad block, or too large is a bad copy: that is what the other is for. A name that is no
-// file of ours, a newer version, or no descriptors left is an error: nothing is to be repaired.
+// file of ours, a newer version, or no descriptors left is an error: nothing is to be repaired (R6).
 Result<Copy> read_copy(FileSystem& fs, std::string_view name) {
   Copy copy;
   copy.name = name;
@@ -182,7 +182,7 @@ Result<void> write_temporary(FileSystem& fs, ByteView bytes) {
   return (*file)->sync();
 }
 
-// The bytes are on the medium before the name points at them, and the name before anything is believed.
+// The bytes are on the medium before the name points at them, and the name before anything is believed (R1).
 Result<void> replace_copy(FileSystem& fs, const std::string& name, ByteView bytes) {
   if (auto written = write_temporary(fs, bytes); !written.ok()) return within("writing " + name, written.error());
   if (auto renamed = fs.rename(std::string(kTemporaryName), name, Rename::replace); !renamed.ok()) {
@@ -297,7 +297,7 @@ Result<LoadedManifest> load_manifest(FileSystem& fs) {
   Copy& counts = take_first ? first : second;
   Copy& other = take_first ? second : first;
   LoadedManifest loaded = *std::move(counts.good);
-  HOLDFAST_TRY(remove_temporary(fs));
+  HOLDFAST_TRY(remove_temporary(fs));  // (R50)
   if (other.bytes == counts.bytes) return loaded;
   // One generation behind is what a cut inside save_manifest() leaves; anything else is damage, and reported.
   const bool damaged = other.there && !other.good;
@@ -313,6 +313,7 @@ Result<void> save_manifest(FileSystem& fs, const Manifest& manifest, std::uint64
   const std::uint64_t next = std::max({generation, first.generation(), second.generation()}) + 1;
   const Bytes bytes = encode_manifest(manifest, next);
   if (bytes.size() > kMaxSize) return Error{ErrorKind::invalid, "the manifest would be larger than 16 MiB"};
+  // The older first: the other stays whole until this one is (R1).
   const bool first_is_older = first.generation() <= second.generation();
   HOLDFAST_TRY(replace_copy(fs, (first_is_older ? first : second).name, bytes));
   HOLDFAST_TRY(replace_copy(fs, (first_is_older ? second : first).name, bytes));

@@ -32,10 +32,10 @@ inline constexpr std::size_t kMaxNotices = 32;
 inline constexpr std::size_t kMaxRejectMarks = 4096;
 inline constexpr std::uint64_t kFloorStep = 1ull << 32;      // how far the sequence floor is raised at once
 inline constexpr std::uint64_t kDataKeyBytes = 64ull << 30;  // sealed with one data key
-inline constexpr std::uint64_t kDataKeyStep =
-    1ull << 30;  // written down at least so often, and assumed of a life that was cut
-inline constexpr Nanoseconds kDoneDelay =
-    std::chrono::milliseconds(200);  // how long a settlement may wait for a commit to ride on
+// Written down at least so often, and assumed of a life that was cut.
+inline constexpr std::uint64_t kDataKeyStep = 1ull << 30;
+// How long a settlement may wait for a commit to ride on.
+inline constexpr Nanoseconds kDoneDelay = std::chrono::milliseconds(200);
 inline constexpr Nanoseconds kUpkeepPause = std::chrono::milliseconds(100);
 inline constexpr Nanoseconds kSlowSync = std::chrono::seconds(1);
 
@@ -101,9 +101,9 @@ struct Spool::Parts {
 
   // Under commit_mutex.
   std::atomic<Sequence> next_sequence{0};
-  std::uint64_t sealed_bytes = 0;  // with the current data key
-  Bytes batch;                     // reused from commit to commit
+  Bytes batch;  // reused from commit to commit
   Bytes body;
+  std::atomic<std::uint64_t> sealed_bytes{0};  // with the current data key
 
   // Group commit.
   std::mutex queue_mutex;
@@ -124,8 +124,9 @@ struct Spool::Parts {
   std::deque<FiledSettlement> filed_settled;           // for the index
   std::set<std::pair<Sequence, TargetNumber>> hidden;  // settled or rejected, not yet in the index: not due
   std::deque<Rejection> rejections;
-  std::map<std::pair<Sequence, TargetNumber>, Rejection>
-      reject_marks;  // rejected, while another required target still waits
+  // Rejected, while another required target still waits; and whether there were more than may be remembered.
+  std::map<std::pair<Sequence, TargetNumber>, Rejection> reject_marks;
+  bool rejections_forgotten = false;
   VerdictCounts verdicts;
   Pressure pressure;
   struct NoRoom {
@@ -235,12 +236,20 @@ struct Spool::Parts {
   Result<void> retire_oldest();
   Result<void> make_room();
 
-  // set_aside.cc
+  // seal.cc
   FrameHeader header_for(Sequence sequence, const RecordId& id, RouteNumber route, Priority priority) const;
-  void append_note(const FrameHeader& record, Reason reason, TargetNumber target, std::string_view words,
-                   Bytes& out) const;
+  // With the current data key, which wears. upkeep_mutex or commit_mutex held: a key is exchanged under both.
+  void seal(FrameHeader& header, ByteView plain, Bytes& out);
+  void append_note(const FrameHeader& record, Reason reason, TargetNumber target, std::string_view words, Bytes& out);
+  std::optional<StreamPosition> position_in(ByteView frame) const;
+  std::optional<StreamPosition> position_of(const std::string& key, const Envelope& envelope) const;
+  StreamPosition position_at(const Origin& origin) const;
+  std::uint64_t stream_tag(const std::string& stream) const;
+
+  // set_aside.cc
   Result<void> set_aside_rejected();
   Result<void> set_aside(const Rejection& rejection);
+  void remember_rejection(const Rejection& rejection);  // state_mutex held
   Result<Bytes> frame_to_set_aside(const Rejection& rejection, const std::optional<IndexedRecord>& row);
   bool other_required_waits(const Rejection& rejection, const std::optional<IndexedRecord>& row);  // state_mutex held
   Result<void> back_into_line(Sequence sequence);
@@ -251,17 +260,19 @@ struct Spool::Parts {
   Result<void> take_manifest();
   Result<Manifest> first_manifest();
   Result<void> recover();
-  Result<bool> recover_journal(
-      std::vector<FiledSettlement>& done);  // false: the medium could not be read past the cache
+  // False: the medium could not be read past the cache.
+  Result<bool> recover_journal(std::vector<FiledSettlement>& done);
   Result<void> recover_frame(const FrameHeader& header, ByteView bytes, FrameSpot spot,
                              std::vector<FiledSettlement>& done);
   Result<void> recover_damage(const JournalDamage& damage);
-  std::optional<StreamPosition> position_in(ByteView frame) const;
-  std::optional<StreamPosition> position_of(const std::string& key, const Envelope& envelope) const;
   Result<void> match_journal_with_index();
   Result<void> match_quarantine();
   Result<QuarantinedRecord> describe_quarantined(const RecordId& id, Sequence sequence, LedgerEntry& identity);
   void count_recovered();
+
+  // audit.cc
+  Result<void> count_rows_without_file(AuditReport& report);
+  Result<void> count_files_without_row(AuditReport& report);
 
   // operate.cc
   RecordSummary summary_of_journalled(const JournalRecord& record) const;  // state_mutex held
@@ -285,8 +296,8 @@ struct Spool::Parts {
   Result<Holder> holder_of(Sequence sequence, const RecordId& id);
   Result<void> look_at_unreadable(const RecordId& id);
   Result<void> adopt(const RecordId& id);
-  void note_filed(const RecordId& id, Sequence sequence);
-  void note_unlinked(const RecordId& id, Sequence sequence);
+  void note_row(const RecordId& id, Sequence sequence);
+  void note_row_left(const RecordId& id, Sequence sequence);
 };
 
 // A body that was opened, or the reason why it cannot be.

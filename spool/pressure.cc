@@ -33,8 +33,6 @@ const char* pressure_text(PressureKind kind) {
       return "the disk is full";
     case PressureKind::quarantine:
       return "spool.quarantine_max_bytes is reached";
-    case PressureKind::read_only:
-      return "the disk refuses to be written";
   }
   return "unknown";
 }

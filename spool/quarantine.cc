@@ -165,7 +165,7 @@ Result<bool> Spool::Parts::requeue_one(const QuarantinedRecord& record, const Re
   header.content = opened.record->header.content;
   Bytes plain, frame;
   encode_body(opened.record->body.key, opened.record->body.envelope, plain);
-  seal_frame(header, plain, keyring->current(), keyring->namer(), frame);
+  seal(header, plain, frame);
   auto written = files->write(record.id, header.sequence, frame, true, dirty);
   if (!written && written.error().kind == ErrorKind::exists) return false;
   HOLDFAST_TRY(written);
@@ -181,7 +181,7 @@ Result<bool> Spool::Parts::requeue_one(const QuarantinedRecord& record, const Re
   auto moved = move();
   if (!moved && moved.error().kind == ErrorKind::full) HOLDFAST_TRY(files->remove(record.id, header.sequence, dirty));
   HOLDFAST_TRY(moved);
-  note_filed(record.id, header.sequence);
+  note_row(record.id, header.sequence);
   return true;
 }
 

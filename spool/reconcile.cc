@@ -32,17 +32,23 @@ Result<bool> Spool::Parts::reconcile_step() {
   return false;
 }
 
+// A file with a tombstone has left; a cut undid the unlink (R44).
 Result<void> Spool::Parts::finish_unlinks() {
   std::vector<std::pair<RecordId, Sequence>> left;
+  bool more = false;
   {
     const std::lock_guard lock(index_mutex);
     auto found = index->tombstones_to_unlink(kUnlinksBeforeSync);
     if (!found) return found.error();
-    for (const auto& [sequence, id] : *found) left.emplace_back(id, sequence);
+    more = found->size() == kUnlinksBeforeSync;
+    for (const auto& [sequence, id] : *found) {
+      // What has left in this life was unlinked when it did.
+      if (sequence < first_sequence) left.emplace_back(id, sequence);
+    }
   }
   HOLDFAST_TRY(unlink(left));
   HOLDFAST_TRY(sync_files());
-  if (left.size() < kUnlinksBeforeSync) reconcile = Reconcile::rows;
+  if (!more) reconcile = Reconcile::rows;
   return {};
 }
 
@@ -58,11 +64,9 @@ Result<void> Spool::Parts::compare_rows() {
     // What this life has filed was counted when it was.
     if (row.sequence >= first_sequence) break;
     reconciled_rows = row.sequence;
+    note_row(row.id, row.sequence);
     auto there = fs.inspect(record_path(row.id));
-    if (there) {
-      ++expected_names[row.id.bytes[0]];
-      continue;
-    }
+    if (there) continue;
     if (there.error().kind != ErrorKind::not_found) return there.error();
     bool in_journal = false;
     {
@@ -109,7 +113,8 @@ Result<void> Spool::Parts::compare_directory(unsigned first_byte) {
   return {};
 }
 
-// What a cut left of a flush goes if the journal has the record, or knows that it left. All else is not ours to judge.
+// What a cut left of a flush goes if the journal has the record, or knows that it left. All else is not ours to judge
+// (R49).
 Result<void> Spool::Parts::look_at_unreadable(const RecordId& id) {
   std::optional<Sequence> rowless;
   {
@@ -142,7 +147,7 @@ Result<Spool::Parts::Holder> Spool::Parts::holder_of(Sequence sequence, const Re
   return record->id == id ? Holder::journal : Holder::another;
 }
 
-// A file that no row knows of: our own unfinished flush, a record whose row was lost, or bytes that are not ours.
+// A file that no row knows of: our own unfinished flush, a record whose row was lost (R43), or bytes that are not ours.
 Result<void> Spool::Parts::adopt(const RecordId& id) {
   auto header = files->peek(id);
   if (!header && header.error().kind == ErrorKind::not_found) return {};
@@ -177,6 +182,7 @@ Result<void> Spool::Parts::adopt(const RecordId& id) {
   change.add.taken = 1;
   change.remember.push_back({id, frame ? position_in(*frame) : std::nullopt, header->content});
   HOLDFAST_TRY(apply(change, Durability::lazy));
+  note_row(id, row.sequence);
   const std::lock_guard lock(state_mutex);
   if (header->sequence >= next_sequence) next_sequence = header->sequence + 1;
   // It may lie behind where the targets' readers are.
@@ -184,12 +190,12 @@ Result<void> Spool::Parts::adopt(const RecordId& id) {
   return {};
 }
 
-// Keeps the count of names that a directory must hold in step with what this life does to files.
-void Spool::Parts::note_filed(const RecordId& id, Sequence sequence) {
+// How many names a directory must hold: one for each row. Rows that have not been looked at yet are not counted.
+void Spool::Parts::note_row(const RecordId& id, Sequence sequence) {
   if (sequence >= first_sequence || sequence <= reconciled_rows) ++expected_names[id.bytes[0]];
 }
 
-void Spool::Parts::note_unlinked(const RecordId& id, Sequence sequence) {
+void Spool::Parts::note_row_left(const RecordId& id, Sequence sequence) {
   if (sequence >= first_sequence || sequence <= reconciled_rows) --expected_names[id.bytes[0]];
 }
 

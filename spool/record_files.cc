@@ -3,7 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
+
+#include "crypto/text.h"
 
 namespace holdfast {
 namespace {
@@ -69,10 +70,9 @@ std::optional<QuarantineName> parse_quarantine_name(std::string_view name) {
   if (!name.ends_with(kSuffix) || name.size() <= kHexDigits + 1 + kSuffix.size() || name[kHexDigits] != '-') return {};
   const auto id = id_from_hex(name.substr(0, kHexDigits));
   const std::string_view digits = name.substr(kHexDigits + 1, name.size() - kHexDigits - 1 - kSuffix.size());
-  Sequence sequence = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), sequence);
-  if (!id || error != std::errc() || end != digits.data() + digits.size() || digits.front() == '0') return {};
-  return QuarantineName{*id, sequence};
+  const auto sequence = parse_decimal<Sequence>(digits);
+  if (!id || !sequence || digits.front() == '0') return {};
+  return QuarantineName{*id, *sequence};
 }
 
 Result<void> RecordFiles::prepare() {
@@ -106,8 +106,8 @@ Result<void> RecordFiles::write(const RecordId& id, Sequence sequence, ByteView 
   return sync_each ? (*file)->sync() : Result<void>();
 }
 
-// Our own earlier try may lie here in any state: whole, short, or all zeros. Whole with another sequence is not ours to
-// touch.
+// Our own earlier try may lie here in any state (R19): whole, short, or all zeros. Whole with another sequence is not
+// ours to touch.
 Result<void> RecordFiles::rewrite_own(const RecordId& id, Sequence sequence, ByteView frame, bool sync_each) {
   const auto header = peek(id);
   if (header && header->sequence != sequence)
@@ -163,7 +163,7 @@ Result<bool> RecordFiles::remove(const RecordId& id, Sequence sequence, DirtyDir
   const auto header = peek(id);
   if (!header && header.error().kind == ErrorKind::not_found) return true;
   if (!header && header.error().kind != ErrorKind::corrupt) return header.error();
-  if (header && header->sequence != sequence) return false;
+  if (header && header->sequence != sequence) return false;  // a later record of the same name (R25)
   if (!header) {
     auto blank = is_blank(id);
     if (!blank || !*blank) return blank;

@@ -40,6 +40,7 @@ Result<void> Spool::Parts::take_manifest() {
   HOLDFAST_TRY(check_directory(fs));
   auto now = fs.space();
   if (!now) return now.error();
+  // Syncs that cannot be believed (R22), and those that stand for the sync of each file (R21).
   unsafe_fs = !now->safe;
   if (unsafe_fs && !options.allow_unsafe_fs) {
     return Error{
@@ -77,6 +78,7 @@ Result<void> Spool::Parts::take_manifest() {
   next.data_key_bytes += kDataKeyStep;
   if (next.data_key_bytes >= kDataKeyBytes) keyring->add_data_key(next, recipient);
   ++next.boot;
+  // Durable before the first sequence is given (R5).
   first_sequence = next.sequence_floor;
   next.sequence_floor += kFloorStep;
   auto saved = save(next);
@@ -95,7 +97,8 @@ Result<void> Spool::Parts::take_manifest() {
   return {};
 }
 
-// A spool without a manifest is new only when nothing else is in it: keys are never made again while records exist.
+// A spool without a manifest is new only when nothing else is in it: keys are never made again while records exist
+// (R3).
 Result<Manifest> Spool::Parts::first_manifest() {
   for (const char* used : {"journal", "records", "quarantine", "index.sqlite3"}) {
     auto there = fs.inspect(used);
@@ -142,7 +145,7 @@ Result<void> Spool::Parts::recover() {
   count_recovered();
 
   // What was damaged is counted once, by giving its segment back; what cannot be read past the cache is written again
-  // before it is believed. A full disk puts both off, and stops nothing.
+  // before it is believed (R37). A full disk puts both off, and stops nothing.
   const bool doubtful = !*from_medium || !(recovered_damage == Totals{});
   while (doubtful && !journal->in_use().empty()) {
     auto retired = retire_oldest();
@@ -168,7 +171,7 @@ Result<bool> Spool::Parts::recover_journal(std::vector<FiledSettlement>& done) {
   visitor.damage = [&](const JournalDamage& damage) { return recover_damage(damage); };
   auto from_medium = journal->recover(index->retired_base(), visitor);
   if (!from_medium) return from_medium.error();
-  // The floor is above all that was ever given; a manifest that came from a backup is the exception.
+  // The floor is above all that was ever given; a manifest that came from a backup is the exception (R48).
   auto in_index = index->highest_sequence();
   if (!in_index) return in_index.error();
   next_sequence = std::max({first_sequence, highest + 1, *in_index + 1, index->retired_base() + 1});
@@ -179,7 +182,7 @@ Result<void> Spool::Parts::recover_frame(const FrameHeader& header, ByteView byt
                                          std::vector<FiledSettlement>& done) {
   if (header.kind == FrameKind::done) {
     const auto list = read_body(header, bytes, keyring->namer());
-    if (!list || !read_done_list(*list, done)) ++bad_done_frames;
+    if (!list || !read_done_list(*list, done)) ++bad_done_frames;  // (R27)
     return {};
   }
   if (header.kind != FrameKind::put) return {};
@@ -201,22 +204,7 @@ Result<void> Spool::Parts::recover_frame(const FrameHeader& header, ByteView byt
   return {};
 }
 
-// Where the record stood in its stream, if that is its identity; nothing for a frame that cannot be opened.
-std::optional<StreamPosition> Spool::Parts::position_in(ByteView frame) const {
-  const auto opened = open_record(frame, *keyring);
-  const OpenedBody* whole = std::get_if<OpenedBody>(&opened);
-  return whole == nullptr ? std::nullopt : position_of(whole->body.key, whole->body.envelope);
-}
-
-// Only the key that says nothing else: a conflict's key begins with it and is another identity.
-std::optional<StreamPosition> Spool::Parts::position_of(const std::string& key, const Envelope& envelope) const {
-  const auto of_place = identify({Strategy::stream_sequence, {}}, site, envelope);
-  const Identity* identity = std::get_if<Identity>(&of_place);
-  if (identity == nullptr || identity->key != key) return {};
-  const Origin& origin = envelope.origin;
-  return StreamPosition{keyring->namer().stream_tag(site + ":" + origin.stream), origin.sequence, origin.timestamp_ns};
-}
-
+// Kept, counted, and said (R40).
 Result<void> Spool::Parts::recover_damage(const JournalDamage& damage) {
   auto name = files->write_damaged(damage.bytes);
   if (!name && name.error().kind != ErrorKind::full) return name.error();
@@ -234,8 +222,8 @@ Result<void> Spool::Parts::recover_damage(const JournalDamage& damage) {
   return {};
 }
 
-// A put in the journal outranks a file of the same sequence: the file is written again before the segment is reused.
-// Who waits for it, the row knows better.
+// A put in the journal outranks a file of the same sequence: the file is written again before the segment is reused
+// (R42). Who waits for it, the row knows better.
 Result<void> Spool::Parts::match_journal_with_index() {
   if (records.segments().empty()) return {};
   Sequence after = records.segments().front().base - 1;

@@ -14,32 +14,6 @@ constexpr std::size_t kMaxFileRead = std::size_t{kMaxFrameBody} + (64u << 10);
 
 }  // namespace
 
-FrameHeader Spool::Parts::header_for(Sequence sequence, const RecordId& id, RouteNumber route,
-                                     Priority priority) const {
-  const WallTime wall = clock.wall();
-  FrameHeader header;
-  header.sequence = sequence;
-  header.id = id;
-  header.route = static_cast<std::uint32_t>(route);
-  header.priority = priority;
-  header.accepted_wall_ns = wall.since_1970.count();
-  header.clock_trusted = wall.trusted;
-  header.accepted_mono_ns = static_cast<std::uint64_t>(clock.monotonic().count());
-  header.boot = boot;
-  header.data_key_id = keyring->current_number();
-  return header;
-}
-
-void Spool::Parts::append_note(const FrameHeader& record, Reason reason, TargetNumber target, std::string_view words,
-                               Bytes& out) const {
-  FrameHeader header = header_for(record.sequence, record.id, static_cast<RouteNumber>(record.route), record.priority);
-  header.kind = FrameKind::note;
-  header.content = record.content;
-  Bytes plain;
-  encode_note({reason, target, std::string(words.substr(0, kMaxWords))}, plain);
-  seal_frame(header, plain, keyring->current(), keyring->namer(), out);
-}
-
 Result<void> Spool::Parts::set_aside_rejected() {
   for (;;) {
     Rejection rejection;
@@ -80,6 +54,16 @@ bool Spool::Parts::other_required_waits(const Rejection& rejection, const std::o
   });
 }
 
+// Where too many wait for another target's word, the target is asked again once some of them have left.
+void Spool::Parts::remember_rejection(const Rejection& rejection) {
+  if (reject_marks.size() < kMaxRejectMarks) {
+    reject_marks.insert_or_assign({rejection.sequence, rejection.target}, rejection);
+    return;
+  }
+  hidden.erase({rejection.sequence, rejection.target});
+  rejections_forgotten = true;
+}
+
 Result<void> Spool::Parts::set_aside(const Rejection& rejection) {
   std::optional<IndexedRecord> row;
   {
@@ -99,8 +83,7 @@ Result<void> Spool::Parts::set_aside(const Rejection& rejection) {
     }
     id = row ? row->id : record->id;
     if (other_required_waits(rejection, row)) {
-      if (reject_marks.size() < kMaxRejectMarks)
-        reject_marks.insert_or_assign({rejection.sequence, rejection.target}, rejection);
+      remember_rejection(rejection);
       return {};
     }
   }
@@ -126,6 +109,7 @@ Result<void> Spool::Parts::set_aside(const Rejection& rejection) {
   if (header) note_header = *header;
   Bytes note;
   append_note(note_header, known.reason, known.target, known.words, note);
+  // On the medium before the record's own place is touched (R28).
   HOLDFAST_TRY(files->write_quarantined(id, rejection.sequence, *frame, note));
 
   IndexChange change;
@@ -190,7 +174,7 @@ Result<Bytes> Spool::Parts::frame_to_set_aside(const Rejection& rejection, const
   return read_file(fs, record_path(rejection.id), kMaxFileRead);
 }
 
-// A row without a file, and nothing that explains it: the loss alarm.
+// A row without a file, and nothing that explains it: the loss alarm (R45).
 Result<void> Spool::Parts::declare_lost(Sequence sequence, const RecordId& id) {
   IndexChange change;
   change.left.push_back(sequence);
@@ -198,7 +182,7 @@ Result<void> Spool::Parts::declare_lost(Sequence sequence, const RecordId& id) {
   change.add.lost = 1;
   HOLDFAST_TRY(apply(change, Durability::durable));
   notice(fmt::format("LOST: record {} (sequence {}) has no file and nothing says why", id.short_hex(), sequence));
-  note_unlinked(id, sequence);
+  note_row_left(id, sequence);
   const std::lock_guard lock(state_mutex);
   drop_reject_marks(sequence);
   std::erase_if(hidden, [&](const auto& entry) { return entry.first == sequence; });

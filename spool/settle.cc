@@ -96,7 +96,7 @@ Result<void> Spool::Parts::apply_settled() {
   }
 }
 
-// One durable transaction, then the unlinks: a file that is gone always has a tombstone.
+// One durable transaction, then the unlinks: a file that is gone always has a tombstone (R24).
 Result<void> Spool::Parts::settle_filed(const std::vector<FiledSettlement>& settlements) {
   std::map<Sequence, std::set<TargetNumber>> by_record;
   for (const FiledSettlement& settlement : settlements) by_record[settlement.sequence].insert(settlement.target);
@@ -152,15 +152,18 @@ void Spool::Parts::drop_reject_marks(Sequence sequence) {
     hidden.erase(mark->first);
     mark = reject_marks.erase(mark);
   }
+  if (!rejections_forgotten || reject_marks.size() > kMaxRejectMarks / 2) return;
+  rejections_forgotten = false;
+  for (TargetState& target : targets) send_back(target);
 }
 
 // The records have tombstones on the medium. A name that comes back after a power cut meets its tombstone, which goes
-// only after a sync has covered the unlink.
+// only after a sync has covered the unlink (R26).
 Result<void> Spool::Parts::unlink(const std::vector<std::pair<RecordId, Sequence>>& left) {
   for (const auto& [id, sequence] : left) {
     auto removed = files->remove(id, sequence, dirty);
     if (!removed) return removed.error();
-    if (*removed) note_unlinked(id, sequence);
+    note_row_left(id, sequence);
     unlinked_unsynced.push_back(sequence);
   }
   return unlinked_unsynced.size() < kUnlinksBeforeSync ? Result<void>() : sync_files();

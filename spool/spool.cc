@@ -36,6 +36,7 @@ std::optional<Error> Spool::Parts::dead_error() const {
   return dead;
 }
 
+// The first `io` is the last of this life: nothing is tried again (R8).
 Error Spool::Parts::fail(Error error) {
   // A corrupt index is set aside by the next life, which builds another.
   if (error.kind == ErrorKind::corrupt || error.kind == ErrorKind::invalid) error.kind = ErrorKind::io;
@@ -60,6 +61,7 @@ Nanoseconds Spool::Parts::running_time() const {
   return running_before + (clock.monotonic() - life_began);
 }
 
+// What it names may be used once this has returned (R2).
 Result<void> Spool::Parts::save(Manifest changed) {
   sign_manifest(changed, keyring->namer());
   std::uint64_t generation = 0;
@@ -112,6 +114,7 @@ TargetState& Spool::Parts::target_state(TargetNumber target) {
   return targets[place - 1];
 }
 
+// Nothing that no target is required to have ever is (R23).
 bool Spool::Parts::complete(const JournalRecord& record) const {
   const TargetBits required = required_bits(record.route);
   return required != 0 && (record.waiting & required) == 0;
@@ -165,6 +168,7 @@ Result<void> Spool::Parts::apply(const IndexChange& change, Durability durabilit
   return {};
 }
 
+// The tables only grow: a number keeps its meaning for ever (R4).
 Result<TargetNumber> Spool::target_number(const std::string& name) {
   Parts& parts = *parts_;
   const std::lock_guard upkeep(parts.upkeep_mutex);
@@ -220,7 +224,7 @@ void Spool::on_due(std::function<void()> wake) {
 
 Result<std::optional<StreamPosition>> Spool::last_position(const std::string& stream, std::uint64_t at_or_below) {
   Parts& parts = *parts_;
-  const std::uint64_t tag = parts.keyring->namer().stream_tag(parts.site + ":" + stream);
+  const std::uint64_t tag = parts.stream_tag(stream);
   std::optional<StreamPosition> best;
   {
     const std::lock_guard lock(parts.state_mutex);
@@ -263,7 +267,7 @@ Result<Nanoseconds> Spool::Parts::maintain() {
   if (const auto error = dead_error()) return *error;
   const std::lock_guard upkeep(upkeep_mutex);
   bool more = false, full = false;
-  // A full disk is a state, not a failure: what can leave goes on leaving, whatever else has no room.
+  // A full disk is a state, not a failure: what can leave goes on leaving, whatever else has no room (R29).
   const auto step = [&](auto result) -> Result<void> {
     if constexpr (std::is_same_v<decltype(result), Result<bool>>) more = more || (result && *result);
     if (result.ok()) return {};
@@ -333,29 +337,28 @@ Result<void> Spool::close(Nanoseconds deadline) {
   Parts& parts = *parts_;
   if (const auto error = parts.dead_error()) return *error;
   const std::lock_guard upkeep(parts.upkeep_mutex);
-  const auto stop = [&]() -> Result<void> {
-    HOLDFAST_TRY(parts.set_aside_rejected());
-    HOLDFAST_TRY(parts.apply_settled());
-    while (parts.clock.monotonic() < deadline && !parts.journal->in_use().empty()) HOLDFAST_TRY(parts.retire_oldest());
-    if (!parts.journal->in_use().empty()) HOLDFAST_TRY(parts.write_done_frames());
-    HOLDFAST_TRY(parts.apply_settled());
-    HOLDFAST_TRY(parts.sync_files());
-    return {};
+  // What has no room on a full disk is left to the next life; the other steps are done all the same.
+  bool full = false;
+  const auto step = [&](Result<void> done) -> Result<void> {
+    full = full || (!done && done.error().kind == ErrorKind::full);
+    return done.ok() || done.error().kind == ErrorKind::full ? Result<void>() : parts.fail(done.error());
   };
-  auto stopped = stop();
-  if (!stopped && stopped.error().kind != ErrorKind::full) return parts.fail(stopped.error());
+  HOLDFAST_TRY(step(parts.set_aside_rejected()));
+  HOLDFAST_TRY(step(parts.apply_settled()));
+  while (!full && parts.clock.monotonic() < deadline && !parts.journal->in_use().empty())
+    HOLDFAST_TRY(step(parts.retire_oldest()));
+  if (!parts.journal->in_use().empty()) HOLDFAST_TRY(step(parts.write_done_frames()));
+  HOLDFAST_TRY(step(parts.apply_settled()));
+  HOLDFAST_TRY(step(parts.sync_files()));
   {
     const std::lock_guard commit_lock(parts.commit_mutex);
     Manifest changed = parts.manifest;
-    changed.data_key_bytes += parts.sealed_bytes;
-    parts.sealed_bytes = 0;
-    auto saved = parts.save(std::move(changed));
-    if (!saved && saved.error().kind != ErrorKind::full) return parts.fail(saved.error());
+    changed.data_key_bytes += parts.sealed_bytes.exchange(0);
+    HOLDFAST_TRY(step(parts.save(std::move(changed))));
   }
   {
     const std::lock_guard lock(parts.index_mutex);
-    auto closed = parts.index->close();
-    if (!closed && closed.error().kind != ErrorKind::full) return parts.fail(closed.error());
+    HOLDFAST_TRY(step(parts.index->close()));
   }
   const std::lock_guard lock(parts.state_mutex);
   parts.dead = Error{ErrorKind::io, "the spool is closed"};

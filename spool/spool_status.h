@@ -11,16 +11,7 @@
 
 namespace holdfast {
 
-enum class PressureKind : std::uint8_t {
-  none,
-  max_bytes,
-  max_records,
-  disk_bytes,
-  disk_inodes,
-  disk_full,
-  quarantine,
-  read_only
-};
+enum class PressureKind : std::uint8_t { none, max_bytes, max_records, disk_bytes, disk_inodes, disk_full, quarantine };
 
 struct Pressure {
   PressureKind kind = PressureKind::none;

@@ -37,6 +37,7 @@ const std::map<std::string, Names> kDoors = {
     {"boost/beast", {"appliance/control_"}},
 };
 
+constexpr std::size_t kColumns = 120;
 constexpr std::size_t kHeaderLines = 150;
 constexpr std::size_t kSourceLines = 500;
 constexpr std::size_t kSuiteLines = 800;  // of a test's cases: each is read alone
@@ -182,6 +183,10 @@ TEST(Tidy, FilesFitTheirPage) {
     EXPECT_GT(lines_of(file).size(), page_of(file)) << file << " needs no exception (" << reason << ")";
 }
 
+TEST(Tidy, LinesFitTheirPage) {
+  expect_none(lines_that_match(all_sources(), "^.{" + std::to_string(kColumns + 1) + ",}$"), "more than a line holds");
+}
+
 TEST(Tidy, HeadersGuardThemselves) {
   for (const auto& file : all_sources()) {
     if (!file.ends_with(".h")) continue;
@@ -233,17 +238,22 @@ TEST(Tidy, NothingOfOursThrows) {
   expect_none(lines_that_match(room_sources(), "^[^/\"]*\\bthrow\\b[^\"]*;"), "failures are values");
 }
 
-// The last column of a rule in spool/INVARIANTS.md is the test that fails when the rule is taken out of the code.
-TEST(Tidy, EveryRuleOfTheSpoolNamesATestThatThereIs) {
+// The last column of a rule in spool/INVARIANTS.md is the test that fails when the rule is taken out of the code; the
+// code says where it keeps the rule.
+TEST(Tidy, EveryRuleOfTheSpoolIsCitedByCode_AndNamesATestThatThereIs) {
   std::string tests;
   for (const auto& file : files_under("tests", {"_test.cc"})) tests += content(file);
   const std::regex rule("^\\| (R[0-9]+) \\|.*\\| `(?:[A-Za-z]+\\.)?([A-Za-z0-9_]+)` \\|$");
+  std::string code;
+  for (const auto& file : files_under("spool", {".h", ".cc"})) code += content(file);
   std::size_t rules = 0;
   for (const auto& line : lines_of("spool/INVARIANTS.md")) {
     if (!line.text.starts_with("| R")) continue;
     std::smatch match;
     ASSERT_TRUE(std::regex_search(line.text, match, rule)) << line.file << ":" << line.number << " names no test";
     EXPECT_NE(tests.find(", " + match[2].str() + ")"), std::string::npos) << match[1] << ": no test " << match[2];
+    EXPECT_TRUE(std::regex_search(code, std::regex("\\b" + match[1].str() + "\\b")))
+        << match[1] << ": no code cites it";
     ++rules;
   }
   EXPECT_GE(rules, 50u);

@@ -492,10 +492,11 @@ TEST_F(NatsSourceTest, ConsumerWithOtherSubjects_IsHeldUntilItIsMended) {
 TEST_F(NatsSourceTest, PushConsumer_IsHeld) {
   JetStreamClient client(server_.url());
   client.make_stream("S", {"s.>"});
-  const auto reply = client.connection().request(
-      "$JS.API.CONSUMER.DURABLE.CREATE.S.holdfast",
-      R"({"stream_name":"S","config":{"durable_name":"holdfast","deliver_subject":"x.y","ack_policy":"explicit","deliver_policy":"all"}})",
-      seconds(5));
+  const auto reply =
+      client.connection().request("$JS.API.CONSUMER.DURABLE.CREATE.S.holdfast",
+                                  R"({"stream_name":"S","config":{"durable_name":"holdfast","deliver_subject":"x.y",)"
+                                  R"("ack_policy":"explicit","deliver_policy":"all"}})",
+                                  seconds(5));
   ASSERT_TRUE(reply.ok());
   ASSERT_FALSE(parse_api_error(reply->payload));
   auto source = start(options());

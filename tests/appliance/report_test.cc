@@ -4,7 +4,6 @@
 
 #include <sstream>
 
-#include "appliance/base64.h"
 #include "appliance/status_answer.h"
 
 namespace holdfast {
@@ -314,24 +313,6 @@ TEST(Report, Changes_AreCounted) {
   answer.set("changed", 1234);
   answer.set("dry_run", true);
   EXPECT_EQ(report_text("spool discard", answer), "1,234 records would be changed\n");
-}
-
-TEST(Base64, GoesBothWays) {
-  const std::pair<const char*, const char*> known[] = {{"", ""},
-                                                       {"f", "Zg=="},
-                                                       {"fo", "Zm8="},
-                                                       {"foo", "Zm9v"},
-                                                       {"foob", "Zm9vYg=="},
-                                                       {"fooba", "Zm9vYmE="},
-                                                       {"foobar", "Zm9vYmFy"}};  // RFC 4648, section 10
-  for (const auto& [plain, coded] : known) {
-    EXPECT_EQ(to_base64(as_bytes(plain)), coded);
-    const auto back = from_base64(coded);
-    ASSERT_TRUE(back) << coded;
-    EXPECT_EQ(as_text(*back), plain);
-  }
-  for (const char* bad : {"Z", "Zg=", "Zg", "Zh==", "Zm9=", "Z===", "====", "Zg==Zg==", "Zm 9", "Zm9-"})
-    EXPECT_FALSE(from_base64(bad)) << bad;
 }
 
 }  // namespace

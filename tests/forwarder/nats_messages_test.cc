@@ -159,9 +159,12 @@ TEST(StreamInfo, PartsMissingOrOfAnotherKind_AreMalformed) {
 
 TEST(ConsumerInfo, IsRead) {
   const auto reply = parse_consumer_info(R"({"stream_name":"S","name":"c","created":"2024-05-01T12:00:00.5Z",
-    "config":{"durable_name":"c","description":"d","deliver_policy":"by_start_sequence","opt_start_seq":12,"ack_policy":"explicit",
-    "ack_wait":30000000000,"max_deliver":-1,"filter_subject":"a.>","replay_policy":"instant","max_ack_pending":20000,"headers_only":true},
-    "delivered":{"consumer_seq":4,"stream_seq":19},"ack_floor":{"consumer_seq":2,"stream_seq":17},"num_ack_pending":2,"num_pending":8})");
+    "config":{"durable_name":"c","description":"d","deliver_policy":"by_start_sequence","opt_start_seq":12,
+    "ack_policy":"explicit",
+    "ack_wait":30000000000,"max_deliver":-1,"filter_subject":"a.>","replay_policy":"instant",
+    "max_ack_pending":20000,"headers_only":true},
+    "delivered":{"consumer_seq":4,"stream_seq":19},"ack_floor":{"consumer_seq":2,"stream_seq":17},
+    "num_ack_pending":2,"num_pending":8})");
   const ConsumerInfo* info = good(reply);
   ASSERT_NE(info, nullptr);
   EXPECT_EQ(info->config.name, "c");
@@ -179,8 +182,8 @@ TEST(ConsumerInfo, IsRead) {
 }
 
 TEST(StoredMessage, IsReadWithItsTimeToTheNanosecond) {
-  const auto reply = parse_stored_message(
-      R"({"message":{"subject":"a.b","seq":7,"hdrs":"TkFUUw==","data":"eA==","time":"2024-05-01T12:00:00.123456789Z"}})");
+  const auto reply = parse_stored_message(R"({"message":{"subject":"a.b","seq":7,"hdrs":"TkFUUw==","data":"eA==",)"
+                                          R"("time":"2024-05-01T12:00:00.123456789Z"}})");
   ASSERT_NE(good(reply), nullptr);
   EXPECT_EQ(good(reply)->subject, "a.b");
   EXPECT_EQ(good(reply)->sequence, 7u);

@@ -292,7 +292,7 @@ TEST(Window, Retry_IsNotBeforeWhatTheTargetAskedFor) {
   WindowModel model;
   model.put("a");
   Outcome later = outcome(OutcomeKind::retry);
-  later.not_before = minutes(5);
+  later.retry_after = minutes(5);
   model.round(always(later));
   EXPECT_GE(model.window.next(), model.now + minutes(5));
   model.now += minutes(5) - seconds(1);
@@ -307,7 +307,7 @@ TEST(Window, Retry_TheOperatorCutsEveryWaitShort) {
   WindowModel model;
   model.put("a");
   Outcome later = outcome(OutcomeKind::retry);
-  later.not_before = minutes(5);
+  later.retry_after = minutes(5);
   model.round(always(later));
   model.window.kick();
   EXPECT_EQ(model.round(deliver), (Sequences{1}));
@@ -344,7 +344,7 @@ TEST(Window, ALargeRecordThatWaitsDoesNotStopTheRest) {
   WindowModel model({.records = 8, .bytes = 1000});
   model.put("a", 5000);
   Outcome later = outcome(OutcomeKind::retry);
-  later.not_before = minutes(30);
+  later.retry_after = minutes(30);
   model.round(always(later));
   model.put("a");
   EXPECT_EQ(model.round(deliver), (Sequences{2}));
@@ -623,7 +623,7 @@ void survive(std::uint64_t seed) {
       if (dice.percent(chances.hold_lane)) said.kind = OutcomeKind::hold_lane;
       if (dice.percent(chances.hold_target)) said.kind = OutcomeKind::hold_target;
       if (dice.percent(chances.rejected)) said.kind = OutcomeKind::rejected;
-      if (dice.percent(10)) said.not_before = seconds(dice.below(100));
+      if (dice.percent(10)) said.retry_after = seconds(dice.below(100));
       model.window.report(place, said);
     }
     model.window.land(dice.percent(chances.error) ? Result<void>(kBroken) : Result<void>(), model.now);

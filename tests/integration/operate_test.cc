@@ -88,8 +88,8 @@ TEST(Quarantine, TakesWhatIsAboveTheLimits_AndTheRestFlows) {
   box.start();
   ASSERT_TRUE(eventually(
       [&] {
-        return box.status()["accounting"]["in_custody"].count() == 0 &&
-               box.status()["accounting"]["taken"].count() == 102;
+        const Json status = box.status();  // one moment
+        return status["accounting"]["in_custody"].count() == 0 && status["accounting"]["taken"].count() == 102;
       },
       kPatience))
       << pretty_json_text(box.status());

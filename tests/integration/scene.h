@@ -18,8 +18,8 @@ namespace holdfast {
 inline constexpr const char* kEdgeStream = "EDGE";
 inline constexpr const char* kHubStream = "HUB";
 inline constexpr const char* kSubject = "telemetry.a";
-inline constexpr Nanoseconds kPatience =
-    std::chrono::minutes(3);  // for a loaded machine; usually it takes a second or two
+// For a loaded machine; usually it takes a second or two.
+inline constexpr Nanoseconds kPatience = std::chrono::minutes(3);
 
 struct Scene {
   NatsServer edge;

@@ -684,5 +684,41 @@ TEST(SpoolEdges, OlderManifestAndNoIndex_SequencesGoOnAboveTheFilesThatWereFound
   world.expect_promises("sequences after files were found");
 }
 
+// What was settled needs no room to be written down, whatever else a stop has none for.
+TEST(SpoolEdges, StopOnAFullDisk_KeepsWhatWasSettled) {
+  SpoolWorld world;
+  ASSERT_TRUE(world.open());
+  ASSERT_TRUE(world.put(1, 10));
+  ASSERT_EQ(world.deliver(world.hub, 5), 5);
+  world.fs.set_capacity(4096, 1);
+  ASSERT_TRUE(world.close());
+  world.fs.set_capacity(1ull << 30, 100'000);
+  ASSERT_TRUE(world.open()) << world.last_error;
+  EXPECT_EQ(due_count(world, world.hub), 5u);
+  world.expect_promises("stopped on a full disk");
+}
+
+// One target refuses more records than may be remembered while another has not said its word: each goes to the other,
+// and then into quarantine; none is stuck.
+TEST(SpoolEdges, MoreRefusedThanMayBeRemembered_EachIsSetAsideInTheEnd) {
+  constexpr std::uint64_t kRecords = 5000;
+  SpoolWorld world;
+  world.two_targets = true;
+  ASSERT_TRUE(world.open());
+  for (std::uint64_t first = 1; first <= kRecords; first += 500) ASSERT_TRUE(world.put(first, 500));
+  world.clock.advance(std::chrono::seconds(2));
+  ASSERT_TRUE(world.settle_down());
+  const auto refuse_all = [&] {
+    while (world.deliver(world.shore, 1000, Fate::rejected) > 0) ASSERT_TRUE(world.maintain());
+    ASSERT_TRUE(world.settle_down());
+  };
+  refuse_all();
+  EXPECT_EQ(world.spool->status().quarantined, 0u);
+  while (world.deliver(world.hub) > 0) ASSERT_TRUE(world.settle_down());
+  refuse_all();
+  EXPECT_EQ(world.spool->status().quarantined, kRecords);
+  EXPECT_TRUE(world.spool->audit()->balanced());
+}
+
 }  // namespace
 }  // namespace holdfast

@@ -158,9 +158,10 @@ std::vector<SeenMessage> JetStreamClient::read_all(const std::string& stream_nam
                                                     position->timestamp_ns});
                         })
             .ok());
-  const std::string request = fmt::format(
-      R"({{"stream_name":"{}","config":{{"deliver_subject":"{}","deliver_policy":"all","ack_policy":"none","replay_policy":"instant"}}}})",
-      stream_name, inbox);
+  const std::string request =
+      fmt::format(R"({{"stream_name":"{}","config":{{"deliver_subject":"{}","deliver_policy":"all",)"
+                  R"("ack_policy":"none","replay_policy":"instant"}}}})",
+                  stream_name, inbox);
   check_done(ask("$JS.API.CONSUMER.CREATE." + stream_name, request));
   const auto enough = [&] {
     const std::lock_guard lock(pile->mutex);

@@ -1,0 +1,76 @@
+// From a body to a frame, and back.
+
+#include "spool/note.h"
+#include "spool/parts.h"
+
+namespace holdfast {
+
+FrameHeader Spool::Parts::header_for(Sequence sequence, const RecordId& id, RouteNumber route,
+                                     Priority priority) const {
+  const WallTime wall = clock.wall();
+  FrameHeader header;
+  header.sequence = sequence;
+  header.id = id;
+  header.route = static_cast<std::uint32_t>(route);
+  header.priority = priority;
+  header.accepted_wall_ns = wall.since_1970.count();
+  header.clock_trusted = wall.trusted;
+  header.accepted_mono_ns = static_cast<std::uint64_t>(clock.monotonic().count());
+  header.boot = boot;
+  header.data_key_id = keyring->current_number();
+  return header;
+}
+
+void Spool::Parts::seal(FrameHeader& header, ByteView plain, Bytes& out) {
+  const std::size_t before = out.size();
+  seal_frame(header, plain, keyring->current(), keyring->namer(), out);
+  sealed_bytes += out.size() - before;
+}
+
+void Spool::Parts::append_note(const FrameHeader& record, Reason reason, TargetNumber target, std::string_view words,
+                               Bytes& out) {
+  FrameHeader header = header_for(record.sequence, record.id, static_cast<RouteNumber>(record.route), record.priority);
+  header.kind = FrameKind::note;
+  header.content = record.content;
+  Bytes plain;
+  encode_note({reason, target, std::string(words.substr(0, kMaxWords))}, plain);
+  seal(header, plain, out);
+}
+
+std::variant<OpenedBody, Reason> open_record(ByteView frame, const Keyring& keyring) {
+  const auto header = read_header(frame, keyring.namer());
+  if (!header || header->kind != FrameKind::put) return Reason::damaged;
+  if (!read_body(*header, frame, keyring.namer())) return Reason::damaged;
+  const SecretKey* key = keyring.data_key(header->data_key_id);
+  if (key == nullptr) return Reason::unopenable;
+  const auto opened = open_frame(*header, frame, *key, keyring.namer());
+  if (!opened) return Reason::unopenable;
+  auto body = decode_body(*opened);
+  if (!body) return Reason::undecodable;
+  return OpenedBody{*header, std::move(*body)};
+}
+
+// Where the record stood in its stream, if that is its identity; nothing for a frame that cannot be opened.
+std::optional<StreamPosition> Spool::Parts::position_in(ByteView frame) const {
+  const auto opened = open_record(frame, *keyring);
+  const OpenedBody* whole = std::get_if<OpenedBody>(&opened);
+  return whole == nullptr ? std::nullopt : position_of(whole->body.key, whole->body.envelope);
+}
+
+// Only the key that says nothing else: a conflict's key begins with it and is another identity.
+std::optional<StreamPosition> Spool::Parts::position_of(const std::string& key, const Envelope& envelope) const {
+  const auto of_place = identify({Strategy::stream_sequence, {}}, site, envelope);
+  const Identity* identity = std::get_if<Identity>(&of_place);
+  if (identity == nullptr || identity->key != key) return {};
+  return position_at(envelope.origin);
+}
+
+StreamPosition Spool::Parts::position_at(const Origin& origin) const {
+  return {stream_tag(origin.stream), origin.sequence, origin.timestamp_ns};
+}
+
+std::uint64_t Spool::Parts::stream_tag(const std::string& stream) const {
+  return keyring->namer().stream_tag(site + ":" + stream);
+}
+
+}  // namespace holdfast
