@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # What holdfast needs from Debian, by purpose, and how it gets there. Sourced by try.sh, build_deb.sh and tests/run.sh.
 #
-#     install_packages PURPOSE...    purposes: build, demo, test, deb, fuzz
+#     install_packages PURPOSE...    purposes: build, demo, test, powercut, deb, fuzz
 #
 # Says what is missing before it installs it, asks nothing, removes nothing, and does nothing when nothing is missing.
 # A service that a package brings along is neither started nor left enabled; what was there before is not touched.
@@ -52,6 +52,7 @@ packages_for() {
       test) echo libgtest-dev nats-server openssl systemd ;;
       deb) echo dpkg-dev fakeroot lintian ;;
       fuzz) echo clang llvm ;;
+      powercut) echo qemu-system-x86 cpio xz-utils e2fsprogs xfsprogs btrfs-progs ;;
       *) die "packages.sh knows no purpose '$purpose'" ;;
     esac
   done

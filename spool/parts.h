@@ -31,9 +31,9 @@ inline constexpr std::size_t kUnlinksBeforeSync = 4096;
 inline constexpr std::size_t kMaxNotices = 32;
 inline constexpr std::size_t kMaxRejectMarks = 4096;
 inline constexpr std::uint64_t kFloorStep = 1ull << 32;      // how far the sequence floor is raised at once
-inline constexpr std::uint64_t kDataKeyBytes = 64ull << 30;  // sealed with one data key
-// Written down at least so often, and assumed of a life that was cut.
-inline constexpr std::uint64_t kDataKeyStep = 1ull << 30;
+// What was sealed with a data key is written down this many times until it is worn; a life that was cut is taken to
+// have sealed one such step more.
+inline constexpr std::uint64_t kDataKeySteps = 64;
 // How long a settlement may wait for a commit to ride on.
 inline constexpr Nanoseconds kDoneDelay = std::chrono::milliseconds(200);
 inline constexpr Nanoseconds kUpkeepPause = std::chrono::milliseconds(100);

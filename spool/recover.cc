@@ -75,8 +75,8 @@ Result<void> Spool::Parts::take_manifest() {
     next = std::move(*first);
   }
   // A life that was cut may have sealed this much without writing it down.
-  next.data_key_bytes += kDataKeyStep;
-  if (next.data_key_bytes >= kDataKeyBytes) keyring->add_data_key(next, recipient);
+  next.data_key_bytes += options.data_key_bytes / kDataKeySteps;
+  if (next.data_key_bytes >= options.data_key_bytes) keyring->add_data_key(next, recipient);
   ++next.boot;
   // Durable before the first sequence is given (R5).
   first_sequence = next.sequence_floor;

@@ -320,8 +320,8 @@ Result<void> Spool::Parts::raise_floor_and_rotate() {
   const std::lock_guard commit_lock(commit_mutex);
   Manifest changed = manifest;
   const bool low = manifest.sequence_floor - next_sequence < kFloorStep / 2;
-  const bool worn = manifest.data_key_bytes + sealed_bytes >= kDataKeyBytes;
-  const bool much = sealed_bytes >= kDataKeyStep;
+  const bool worn = manifest.data_key_bytes + sealed_bytes >= options.data_key_bytes;
+  const bool much = sealed_bytes >= options.data_key_bytes / kDataKeySteps;
   if (!low && !worn && !much) return {};
   const std::uint64_t sealed = sealed_bytes;
   changed.data_key_bytes += sealed;

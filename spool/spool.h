@@ -56,6 +56,7 @@ struct SpoolOptions {
   std::uint64_t journal_bytes = 64ull << 20;     // four segments
   SyncMode sync = SyncMode::automatic;
   bool allow_unsafe_fs = false;
+  std::uint64_t data_key_bytes = 64ull << 30;  // sealed with one data key before another is made
   Nanoseconds ledger_window = std::chrono::hours(24 * 7);
   std::uint64_t ledger_max = 10'000'000;
 };
