@@ -1,0 +1,90 @@
+// A long outage: what it costs to take everything into files, what a start costs with all of it there, and in what
+// memory.
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <fstream>
+#include <limits>
+
+#include "spool/check.h"
+#include "tests/bench/bench_spool.h"
+#include "tests/bench/figures.h"
+#include "tests/bench/plain_writer.h"
+#include "tests/support/appliance.h"
+#include "tests/support/jetstream_client.h"
+#include "tests/support/nats_server.h"
+#include "tests/support/patience.h"
+
+namespace holdfast {
+namespace {
+
+constexpr Nanoseconds kPatience = std::chrono::minutes(5);
+
+// Records a second, until all are in files; the directory stays.
+double take_into_files(const std::string& directory, const std::string& key_file, std::uint64_t records) {
+  BenchSpool box(directory, key_file);
+  box.keep_house();
+  const Nanoseconds began = system_clock().monotonic();
+  for (std::uint64_t put = 0; put < records; put += kBatch)
+    box.put(box.batch(std::min<std::uint64_t>(kBatch, records - put)));
+  box.close();
+  return static_cast<double>(records) / seconds_since(began);
+}
+
+double write_plain_files(const std::string& directory, std::uint64_t records) {
+  PlainFiles files(directory);
+  // As large as a record file of the same message.
+  const Bytes content(kPayload + 256, 'x');
+  const Nanoseconds began = system_clock().monotonic();
+  for (std::uint64_t written = 0; written < records;) {
+    for (std::size_t i = 0; i < kBatch && written < records; ++i) files.write(written++, content);
+    files.sync_all();
+  }
+  const double rate = static_cast<double>(records) / seconds_since(began);
+  std::filesystem::remove_all(directory);
+  return rate;
+}
+
+double mebibytes_of(pid_t pid) {
+  std::ifstream file(fmt::format("/proc/{}/status", pid));
+  std::string name;
+  std::uint64_t kib = 0;
+  while (file >> name && name != "VmRSS:") file.ignore(std::numeric_limits<std::streamsize>::max(), '\n');
+  file >> kib;
+  return static_cast<double>(kib) / 1024;
+}
+
+// The program with that backlog: from its start to the first message at the hub, and its memory while none can leave.
+void measure_start(Appliance& box, NatsServer& hub, std::uint64_t records, const std::string& suffix) {
+  hub.kill();
+  box.start();
+  CHECK(eventually([&] { return !box.status()["reconciling"].flag(); }, kPatience));
+  CHECK(box.status()["backlog"]["in_files"].count() == records);
+  report("rss_" + suffix, mebibytes_of(box.pid()), 64, "MiB");
+  box.kill9();
+
+  hub.start();
+  JetStreamClient(hub.url()).make_stream("HUB", {"telemetry.>"});
+  JetStreamClient client(hub.url());
+  const Nanoseconds began = system_clock().monotonic();
+  box.launch();
+  CHECK(eventually([&] { return client.stream("HUB").messages > 0; }, kPatience));
+  report("restart_" + suffix, seconds_since(began), 2, "s");
+  box.kill9();
+}
+
+}  // namespace
+
+void measure_backlog(const Scale& scale) {
+  const std::uint64_t records = scale.quick ? 100'000 : 1'000'000;
+  NatsServer hub;
+  Appliance box(HOLDFAST_BINARY, {nats_source("nats://127.0.0.1:1", "EDGE") + nats_target("hub", hub.url()),
+                                  "max_bytes = \"100GiB\"", scale.directory + "/state"});
+  const double limit = write_plain_files(scale.directory + "/plain", records);
+  const double ours = take_into_files(box.spool(), box.key_file(), records);
+  report("backlog_intake", ours, limit, "records/s");
+  measure_start(box, hub, records, scale.quick ? "100k" : "1m");
+  std::filesystem::remove_all(box.state());
+}
+
+}  // namespace holdfast
