@@ -28,7 +28,8 @@ struct TargetView {
 struct ApplianceStatus {
   bool running = false;  // false: the spool was opened by a command because nobody has it
   std::string version;
-  std::string site;  // of the configuration
+  std::string site;             // the one in keys
+  std::string configured_site;  // another when the configuration was changed
   WallTime wall;
   Nanoseconds monotonic{0};
   Nanoseconds uptime{0};
@@ -44,7 +45,7 @@ struct Attention {
   const char* code = "";  // for a machine: "target_on_hold"
   std::string about;      // which source or target; empty: the appliance
   std::string text;       // for a human, one sentence
-  bool on_hold = false;   // something waits until somebody, or a server, does something
+  bool on_hold = false;   // something waits until somebody, or a server, does something; or was lost
 };
 
 // The worst first. Pure.

@@ -2,6 +2,7 @@
 
 #include "appliance/appliance_status.h"
 #include "appliance/quantity.h"
+#include "forwarder/code.h"
 
 namespace holdfast {
 namespace {
@@ -11,12 +12,14 @@ std::string records_text(std::uint64_t count) {
 }
 
 std::string because(const char* code) {
-  return *code == '\0' ? "" : fmt::format(" ({})", code);
+  const std::string_view text = code_text(code);
+  if (*code == '\0') return "";
+  return text.empty() ? fmt::format(" ({})", code) : fmt::format(" ({}: {})", code, text);
 }
 
 std::string next_try(const ForwarderStatus& target, Nanoseconds now) {
   if (!target.next_attempt) return "";
-  if (*target.next_attempt <= now) return "; trying now";
+  if (*target.next_attempt - now < std::chrono::seconds(1)) return "; trying now";
   return "; next try in " + duration_text(*target.next_attempt - now);
 }
 
@@ -29,32 +32,42 @@ void look_at_source(const SourceView& source, std::vector<Attention>& out) {
   if (status.state == SourceState::held)
     out.push_back({"source_on_hold", status.name, fmt::format("source {} is on hold{}", status.name, why), true});
   if (status.state == SourceState::no_stream)
-    out.push_back({"source_no_stream", status.name, fmt::format("source {} has no stream{}", status.name, why), false});
+    out.push_back({"source_no_stream", status.name, fmt::format("source {} has no stream{}", status.name, why), true});
   if (status.state == SourceState::connecting)
     out.push_back(
-        {"source_not_connected", status.name, fmt::format("source {} is not connected{}", status.name, why), false});
+        {"source_not_connected", status.name, fmt::format("source {} is not connected{}", status.name, why), true});
 }
 
 void look_at_target(const TargetView& target, Nanoseconds now, std::vector<Attention>& out) {
   const ForwarderStatus& status = target.status;
-  const std::string since = duration_text(now - status.since);
+  const Nanoseconds lasted = now - status.since;
+  const std::string since = lasted < std::chrono::seconds(1) ? "" : " for " + duration_text(lasted);
   if (target.hung)
     out.push_back({"target_hung", status.target,
                    fmt::format("target {} hangs in its client library; it is left alone", status.target), true});
   if (status.state == ForwarderState::held_by_operator)
-    out.push_back({"target_held", status.target,
-                   fmt::format("target {} is held by an operator for {}", status.target, since), true});
+    out.push_back(
+        {"target_held", status.target, fmt::format("target {} is held by an operator{}", status.target, since), true});
   if (status.state == ForwarderState::holding)
     out.push_back({"target_on_hold", status.target,
-                   fmt::format("target {} takes nothing for {}{}{}", status.target, since, because(status.window.code),
+                   fmt::format("target {} takes nothing{}{}{}", status.target, since, because(status.window.code),
                                next_try(status, now)),
                    true});
   if (status.window.lanes_held > 0)
     out.push_back(
         {"lane_on_hold", status.target,
-         fmt::format("target {} refuses {} of its subjects{}, {} set aside", status.target, status.window.lanes_held,
-                     because(status.window.code), records_text(status.window.lane_records)),
+         fmt::format("target {} refuses {}{}; {} behind it", status.target,
+                     status.window.lanes_held == 1 ? "a subject" : fmt::format("{} subjects", status.window.lanes_held),
+                     because(status.window.code),
+                     status.window.lane_records == 1 ? "1 record waits"
+                                                     : count_text(status.window.lane_records) + " records wait"),
          true});
+  // What is rejected before anything was accepted may be the target's fault: it waits, and somebody should know.
+  if (status.window.apart > 0 && status.state != ForwarderState::flowing)
+    out.push_back({"target_rejects_all", status.target,
+                   fmt::format("target {} has rejected {}{} and accepted nothing since; they wait until it does",
+                               status.target, records_text(status.window.apart), because(status.window.code)),
+                   true});
   if (status.window.fates.duplicates_unexpected > 0)
     out.push_back({"duplicate_unexpected", status.target,
                    fmt::format("target {} called {} a duplicate that was never sent before", status.target,
@@ -80,7 +93,7 @@ void look_at_records(const SpoolStatus& spool, std::vector<Attention>& out) {
     out.push_back(
         {"lost", "",
          fmt::format("{} that had been acknowledged cannot be found or read any more", records_text(spool.totals.lost)),
-         false});
+         true});
   for (const TargetStatus& target : spool.targets) {
     if (target.active || target.waiting_records == 0) continue;
     out.push_back({"target_gone", target.name,

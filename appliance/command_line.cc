@@ -16,11 +16,13 @@ namespace {
 class CommandLine {
  public:
   CommandLine() {
+    app_.get_formatter()->column_width(26);
     app_.require_subcommand(0, 1);
     app_.set_version_flag("--version", std::string("holdfast ") + HOLDFAST_VERSION);
     app_.footer(
-        "Exit codes: 0 good, 1 failed (status: something is on hold), 2 configuration or usage,\n"
-        "75 temporary (status: not running). Each command has --help with examples.");
+        "Exit codes: 0 good, 1 failed (status: something is on hold or lost), 2 usage or\n"
+        "configuration, 75 temporary (status: not running).\n"
+        "Each command has --help with examples.");
     add_process_commands();
     add_looking_commands();
     add_spool_commands();
@@ -61,11 +63,10 @@ class CommandLine {
 
   // One that the running appliance answers, or the spool itself.
   CLI::App* add_operator(CLI::App& parent, const std::string& name, const std::string& what,
-                         const std::string& examples) {
+                         const std::string& examples, bool opens_spool = true) {
     CLI::App* command = add_configured(parent, name, what, examples);
     add_json(command);
-    command->add_option("--key-file", common_.key_file,
-                        "Where no appliance runs: the key, instead of the configured one");
+    if (opens_spool) command->add_option("--key-file", common_.key_file, "The key, where no appliance runs");
     const std::string full = &parent == &app_ ? name : parent.get_name() + ' ' + name;
     command->callback([this, full] { chosen_ = [this, full] { return operate(common_, full, arguments()); }; });
     return command;
@@ -82,7 +83,8 @@ class CommandLine {
   void add_filter(CLI::App* command) {
     command
         ->add_option("filter", filter_,
-                     "target=NAME, id=HEX, subject=PATTERN, sequence=N (several narrow it down), or all")
+                     "target=NAME, id=HEX, subject=PATTERN, sequence=N;\n"
+                     "several narrow it down; or all")
         ->required();
   }
 
@@ -100,7 +102,7 @@ class CommandLine {
   Json arguments() const;
 
   CLI::App app_{
-      "holdfast: keeps messages of a local NATS JetStream safe on disk, and forwards them when the uplink allows",
+      "holdfast: keeps messages of a local NATS JetStream safe on disk, and forwards\nthem when the uplink allows",
       "holdfast"};
   std::function<int()> chosen_;
   CommonOptions common_;
@@ -113,11 +115,11 @@ class CommandLine {
 };
 
 void CommandLine::add_process_commands() {
-  CLI::App* demo = add(app_, "demo", "Show the main job in one minute, on loopback, with proof at the end",
+  CLI::App* demo = add(app_, "demo", "Show the main job in one minute, with proof",
                        "  holdfast demo\n  holdfast demo --messages 100000 --json");
   demo->add_option("--messages", demo_.messages, "How many to send")
       ->capture_default_str()
-      ->check(CLI::Range(1u, 100'000'000u));
+      ->check(CLI::Range(100u, 100'000'000u));
   demo->add_flag("--json", demo_.json, "The figures as JSON on standard output");
   demo->add_flag("--keep", demo_.keep, "Leave the demo's directory behind");
   demo->callback([this] { chosen_ = [this] { return run_demo(demo_); }; });
@@ -128,19 +130,19 @@ void CommandLine::add_process_commands() {
   add_json(key);
   key->callback([this] { chosen_ = [this] { return keygen(path_, common_.json); }; });
 
-  CLI::App* checking = add_configured(app_, "check", "Validate the configuration; every error with file, line and key",
+  CLI::App* checking = add_configured(app_, "check", "Validate the configuration: file, line and key",
                                       "  holdfast check\n  holdfast check --config ./holdfast.toml --json");
   add_json(checking);
   checking->callback([this] { chosen_ = [this] { return check(common_); }; });
 
-  CLI::App* service = add_configured(app_, "run", "Run the appliance, in the foreground, until SIGTERM",
+  CLI::App* service = add_configured(app_, "run", "Run the appliance, in the foreground",
                                      "  holdfast run\n  holdfast run --config ./holdfast.toml");
   service->add_option("--key-file", common_.key_file, "The key, instead of the configured one");
   service->callback([this] { chosen_ = [this] { return holdfast::run(common_); }; });
 }
 
 void CommandLine::add_looking_commands() {
-  add_operator(app_, "status", "Backlog, sources, targets, disk, and what needs attention",
+  add_operator(app_, "status", "Backlog, sources, targets, disk; what needs attention",
                "  holdfast status\n  holdfast status --json | jq .backlog");
   add_operator(app_, "audit", "Prove that every record taken is accounted for", "  holdfast audit && echo balanced");
 }
@@ -183,7 +185,7 @@ void CommandLine::add_target_commands() {
   for (const auto& [name, what] :
        {std::pair("hold", "Deliver nothing to it until resume, or a restart"),
         std::pair("resume", "Deliver to it again, and try now"), std::pair("kick", "Try now, whatever it waits for")})
-    add_operator(target, name, what, std::string("  holdfast target ") + name + " hub")
+    add_operator(target, name, what, std::string("  holdfast target ") + name + " hub", false)
         ->add_option("name", target_, "The target")
         ->required();
 }

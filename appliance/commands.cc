@@ -232,6 +232,24 @@ Result<void> add_condition(RecordFilter& filter, const std::string& word, const 
 
 }  // namespace
 
+std::string about(const Json& arguments) {
+  std::string text;
+  const auto add = [&](const std::string& word) { text += (text.empty() ? "" : " ") + word; };
+  for (const char* name : {"id", "from", "to", "target"}) {
+    const std::string& value = arguments[name].text();
+    if (!value.empty()) add(std::string(name) + "=" + value);
+  }
+  for (const Json& word : arguments["filter"].list()) {
+    const std::string name = word.text().substr(0, word.text().find('='));
+    if (name == "subject") {
+      add("subject=(a pattern)");
+    } else if (name == "all" || name == "id" || name == "target" || name == "sequence") {
+      add(word.text());
+    }
+  }
+  return text;
+}
+
 std::optional<Right> right_of(std::string_view command) {
   const Command* found = find_command(command);
   if (found == nullptr) return std::nullopt;

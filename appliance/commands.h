@@ -37,6 +37,10 @@ inline constexpr std::size_t kMaxPage = 1000;  // records in one answer; the cal
 // Nothing: there is no such command ("spool list").
 std::optional<Right> right_of(std::string_view command);
 
+// Which target or records a command was about, for the log once it has been carried out: without the subject of a
+// filter (I7).
+std::string about(const Json& arguments);
+
 // Whether a user may; `own` is the service's.
 bool may(Right right, unsigned uid, unsigned own);
 

@@ -81,7 +81,7 @@ class TableReader {
     const toml::node* node = find_typed<toml::array>(key, "an array of strings");
     if (node == nullptr) return;
     const toml::array& array = *node->as_array();
-    if (array.empty()) complain(key, "is empty; name at least one, or leave the key out");
+    if (array.empty()) complain(key, "is empty; name at least one");
     if (array.size() > kMaxListed) return complain(key, "names more than 64");
     for (const toml::node& entry : array) {
       if (!entry.is_string()) {

@@ -86,10 +86,12 @@ Result<int> connect_to(const std::string& path) {
   if (!fd) return fd;
   if (::connect(*fd, generic(*address), sizeof *address) == 0) return fd;
   const bool nobody = errno == ENOENT || errno == ECONNREFUSED || errno == ENOTDIR;
-  const Error error = failure(nobody            ? ErrorKind::not_found
-                              : errno == EAGAIN ? ErrorKind::unavailable
-                                                : ErrorKind::invalid,
-                              "connect to", path);
+  const bool not_allowed = errno == EACCES;
+  Error error = failure(nobody            ? ErrorKind::not_found
+                        : errno == EAGAIN ? ErrorKind::unavailable
+                                          : ErrorKind::invalid,
+                        "connect to", path);
+  if (not_allowed) error.text += "; ask as root, or as a member of the service's group";
   ::close(*fd);
   return error;
 }

@@ -28,14 +28,6 @@ Result<void> make_directory(const std::string& path) {
   return {};
 }
 
-// A refusal because of the lock is for the moment; every other one is for good.
-Error tell_apart(FileSystem& files, Error error) {
-  if (error.kind != ErrorKind::invalid || !files.inspect("LOCK").ok()) return error;
-  const auto lock = files.lock("LOCK");
-  if (!lock && lock.error().kind == ErrorKind::unavailable) error.kind = ErrorKind::unavailable;
-  return error;
-}
-
 Result<std::vector<TargetNumber>> number_targets(const Config& config, Spool& spool) {
   std::vector<TargetNumber> numbers;
   for (const TargetConfig& target : config.targets) {
@@ -84,7 +76,7 @@ Result<Custody> open_custody(const Config& config, const SecretKey& key) {
   if (!files) return files.error();
   custody.files = std::move(*files);
   auto spool = Spool::open(*custody.files, system_clock(), config.spool, key);
-  if (!spool) return tell_apart(*custody.files, spool.error());
+  if (!spool) return Error{spool.error().kind, spool_directory(config) + ": " + spool.error().text};
   custody.spool = std::move(*spool);
 
   auto targets = number_targets(config, *custody.spool);

@@ -84,9 +84,13 @@ std::string bytes_text(std::uint64_t bytes) {
 }
 
 std::string count_text(std::uint64_t count) {
-  std::string digits = std::to_string(count);
-  for (std::size_t place = digits.size(); place > 3; place -= 3) digits.insert(place - 3, ",");
-  return digits;
+  const std::string digits = std::to_string(count);
+  std::string text;
+  for (std::size_t place = 0; place < digits.size(); ++place) {
+    if (place > 0 && (digits.size() - place) % 3 == 0) text += ',';
+    text += digits[place];
+  }
+  return text;
 }
 
 std::string duration_text(Nanoseconds duration) {

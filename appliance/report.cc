@@ -54,6 +54,8 @@ std::string block(std::string_view label, const std::vector<std::string>& lines)
 std::string headline(const Json& status) {
   const char* word = !status["running"].flag() ? "NOT RUNNING" : status["good"].flag() ? "OK" : "ATTENTION";
   std::string out = fmt::format("holdfast at {}: {}\n", status["site"].text(), word);
+  const std::string& configured = status["configured_site"].text();
+  if (configured != status["site"].text()) out += fmt::format("  (the configuration says {})\n", configured);
   for (const Json& one : status["attention"].list()) out += "  - " + wrapped(one["text"].text(), 4) + '\n';
   return out + '\n';
 }
@@ -83,7 +85,6 @@ std::string backlog_line(const Json& status) {
 
 std::string target_state(const Json& target) {
   if (!target["configured"].flag()) return "gone";
-  if (target["state"].is_null()) return "-";
   if (target["hung"].flag()) return "hung";
   const std::string& state = target["state"].text();
   return state == "held_by_operator" ? "held" : state;
@@ -93,14 +94,17 @@ std::string target_line(const Json& target) {
   std::string text = fmt::format("{:<14} {:<10} ", target["name"].text(), target_state(target));
   if (!target["per_second"].is_null()) text += rate_text(target["per_second"]) + ", ";
   text += count_text(target["waiting_records"].count()) + " waiting";
-  if (!target["next_attempt_s"].is_null()) text += ", next try in " + seconds_text(target["next_attempt_s"]);
+  if (!target["next_attempt_s"].is_null())
+    text += target["next_attempt_s"].number() < 1 ? ", trying now"
+                                                  : ", next try in " + seconds_text(target["next_attempt_s"]);
   return text;
 }
 
 // What a target did so far, when it did anything out of the ordinary.
 std::vector<std::string> target_details(const Json& target) {
   std::vector<std::string> out;
-  std::string counts = fmt::format("delivered {}", count_text(target["delivered"].count()));
+  if (target["state"].text() == "stopped" || target["state"].text() == "gone") return out;
+  std::string counts = fmt::format("since the start: delivered {}", count_text(target["delivered"].count()));
   if (target["duplicates"].count() > 0)
     counts += fmt::format(", had already {}", count_text(target["duplicates"].count()));
   if (target["rejected"].count() > 0) counts += fmt::format(", rejected {}", count_text(target["rejected"].count()));
@@ -116,6 +120,7 @@ std::vector<std::string> target_details(const Json& target) {
 std::string targets_block(const Json& status) {
   std::vector<std::string> lines;
   for (const Json& target : status["targets"].list()) {
+    if (!target["configured"].flag() && target["waiting_records"].count() == 0) continue;  // gone, and nobody misses it
     lines.push_back(target_line(target));
     for (std::string& detail : target_details(target)) lines.push_back(std::move(detail));
   }
@@ -162,7 +167,8 @@ std::string status_report(const Json& status) {
   out += line("clock", clock_line(status["clock"]));
   out += line("process", since_line(status));
   std::vector<std::string> notices;
-  if (status["reconciling"].flag()) notices.push_back("files and index are still being compared after the start");
+  if (status["running"].flag() && status["reconciling"].flag())
+    notices.push_back("files and index are still being compared after the start");
   for (const Json& notice : status["notices"].list()) notices.push_back(notice.text());
   return out + block("notices", notices);
 }
@@ -173,8 +179,10 @@ std::string audit_report(const Json& audit) {
     out += fmt::format("  {:<18}{:>16}\n", part, count_text(audit[part].count()));
   out += fmt::format("{:<20}{:>16}\n", "files without a row", count_text(audit["files_without_row"].count()));
   out += fmt::format("{:<20}{:>16}\n", "rows without a file", count_text(audit["rows_without_file"].count()));
-  return out +
-         fmt::format("era {}: {}\n", audit["era"].text(), audit["balanced"].flag() ? "balanced" : "DOES NOT BALANCE");
+  return out + fmt::format("era {}: {}\n", audit["era"].text(),
+                           !audit["balanced"].flag()   ? "DOES NOT BALANCE"
+                           : audit["lost"].count() > 0 ? "balanced, but records were LOST"
+                                                       : "balanced");
 }
 
 std::string joined(const Json& names) {
@@ -227,11 +235,11 @@ std::string opened_report(const Json& record) {
   const auto add = [&](const char* label, const std::string& text) {
     out += fmt::format("{:<16}{}\n", label, tame(text));
   };
-  for (const char* name : {"id", "accepted", "priority", "in", "reason", "target_said", "key", "source", "stream",
-                           "stream_time", "subject"})
+  for (const char* name : {"id", "accepted", "priority", "in", "reason", "target", "target_said", "key", "source",
+                           "stream", "stream_time", "subject"})
     if (!record[name].text().empty()) add(name, record[name].text());
   add("sequence", fmt::format("{} (in the stream {})", record["sequence"].count(), record["stream_sequence"].count()));
-  add("waits_for", joined(record["waits_for"]));
+  if (!record["waits_for"].list().empty()) add("waits_for", joined(record["waits_for"]));
   for (const Json& header : record["headers"].list())
     add("header", header["name"].text() + ": " + header["value"].text());
   add("payload", bytes_text(record["payload_bytes"].count()));
@@ -247,9 +255,23 @@ std::string verify_report(const Json& answer) {
   return out;
 }
 
-std::string changed_report(const Json& answer) {
-  const std::string count = records_text(answer["changed"].count());
-  return answer["dry_run"].flag() ? count + " would be changed\n" : count + " changed\n";
+std::string changed_report(std::string_view command, const Json& answer) {
+  const char* what = command == "spool discard"        ? "discarded"
+                     : command == "spool retarget"     ? "retargeted"
+                     : command == "quarantine requeue" ? "requeued"
+                                                       : "dropped";
+  std::string out =
+      records_text(answer["changed"].count()) + (answer["dry_run"].flag() ? " would be " : " ") + what + '\n';
+  if (command == "quarantine requeue" && answer["changed"].count() == 0)
+    out +=
+        "A record stays where it is when no route takes it, when it cannot be opened, or\n"
+        "when one of its identity is in custody.\n";
+  return out;
+}
+
+std::string order_report(std::string_view command, const Json& answer) {
+  const char* what = command == "target hold" ? "is held" : command == "target resume" ? "goes on" : "is tried now";
+  return fmt::format("target {} {}\n", answer["target"].text(), what);
 }
 
 }  // namespace
@@ -261,8 +283,8 @@ std::string report_text(std::string_view command, const Json& answer) {
   if (command == "quarantine list") return list_report(answer, quarantine_rows(answer["records"]));
   if (command == "spool show" || command == "quarantine show") return opened_report(answer);
   if (command == "spool verify") return verify_report(answer);
-  if (command.starts_with("target ")) return "";
-  return changed_report(answer);
+  if (command.starts_with("target ")) return order_report(command, answer);
+  return changed_report(command, answer);
 }
 
 }  // namespace holdfast

@@ -42,6 +42,7 @@ Respondent::~Respondent() {
 
 Result<Json> Respondent::ask(const std::string& command, const Json& arguments) {
   if (client_) return client_->ask(command, arguments);
+  if (command.starts_with("target ")) return no_orders("", {}).error();
   if (!custody_) HOLDFAST_TRY(open_spool());
   return run_command({*custody_->spool, custody_->router, [this] { return idle_status(); }, no_orders}, command,
                      arguments);
@@ -66,7 +67,8 @@ Result<void> Respondent::open_spool() {
 ApplianceStatus Respondent::idle_status() const {
   ApplianceStatus status;
   status.version = HOLDFAST_VERSION;
-  status.site = config_.appliance.site;
+  status.site = custody_->spool->site();
+  status.configured_site = config_.appliance.site;
   status.wall = system_clock().wall();
   status.monotonic = system_clock().monotonic();
   status.max_bytes = config_.spool.limits.max_bytes;

@@ -194,7 +194,8 @@ ApplianceStatus Service::view() const {
   ApplianceStatus status;
   status.running = true;
   status.version = HOLDFAST_VERSION;
-  status.site = config_.appliance.site;
+  status.site = spool_.site();
+  status.configured_site = config_.appliance.site;
   status.wall = system_clock().wall();
   status.monotonic = system_clock().monotonic();
   status.uptime = Progress::now() - began_;
@@ -224,8 +225,10 @@ CallAnswer Service::answer(const CommandCall& call, const Peer& peer) {
 void Service::note_command(const CommandCall& call, const Peer& peer, const Result<Json>& result) {
   const std::uint64_t records = result.ok() ? (*result)["changed"].count() : 0;
   log_.info("an operator's command", {{"command", OwnWords{call.command}},
+                                      {"about", OwnWords{result.ok() ? about(call.arguments) : ""}},
                                       {"uid", peer.uid},
                                       {"done", result.ok()},
+                                      {"dry_run", call.arguments["dry_run"].flag()},
                                       {"records", records},
                                       {"reason", OwnWords{call.arguments["reason"].text()}}});
 }
@@ -233,6 +236,9 @@ void Service::note_command(const CommandCall& call, const Peer& peer, const Resu
 Result<void> Service::order(const std::string& name, TargetOrder what) {
   for (const auto& target : targets_) {
     if (target->name() != name) continue;
+    const bool held = target->view().status.state == ForwarderState::held_by_operator;
+    if (what == TargetOrder::kick && held)
+      return Error{ErrorKind::unavailable, "target " + name + " is held by an operator; `target resume` lets it go on"};
     target->order(what);
     return {};
   }

@@ -39,11 +39,12 @@ Json attention_fields(const std::vector<Attention>& all) {
   return list;
 }
 
-Json source_fields(const SourceView& source) {
+Json source_fields(const SourceView& source, bool paused) {
   const SourceStatus& status = source.status;
   Json json;
   json.set("name", status.name);
-  json.set("state", source_state_text(status.state));
+  const bool waits = paused && status.state == SourceState::flowing;
+  json.set("state", waits ? "paused" : source_state_text(status.state));
   json.set("why", status.why);
   json.set("hung", source.hung);
   json.set("per_second", rate(source.per_second));
@@ -89,7 +90,13 @@ Json target_fields(const TargetStatus& target, const ApplianceStatus& status) {
   json.set("rejected", target.rejected);
   const auto view = std::find_if(status.targets.begin(), status.targets.end(),
                                  [&](const TargetView& one) { return one.status.target == target.name; });
-  if (view != status.targets.end()) add_forwarder(json, *view, status.monotonic);
+  if (view != status.targets.end()) {
+    add_forwarder(json, *view, status.monotonic);
+  } else {
+    json.set("state", target.active ? "stopped" : "gone");
+    json.set("code", "");
+    json.set("last_error", "");
+  }
   return json;
 }
 
@@ -186,12 +193,13 @@ Json status_answer(const ApplianceStatus& status) {
   json.set("attention", attention_fields(looks));
   json.set("version", status.version);
   json.set("site", status.site);
+  json.set("configured_site", status.configured_site);
   json.set("life", std::uint64_t{status.spool.boot});
   json.set("uptime_s", seconds(status.uptime));
   json.set("clock", clock_fields(status.wall));
   json.set("backlog", backlog_fields(status));
   Json sources{Json::List()};
-  for (const SourceView& source : status.sources) sources.add(source_fields(source));
+  for (const SourceView& source : status.sources) sources.add(source_fields(source, status.spool.pressure.paused()));
   json.set("sources", std::move(sources));
   Json targets{Json::List()};
   for (const TargetStatus& target : status.spool.targets) targets.add(target_fields(target, status));

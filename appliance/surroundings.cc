@@ -9,6 +9,7 @@
 
 #include "appliance/key_file.h"
 #include "appliance/quantity.h"
+#include "forwarder/nkey_file.h"
 #include "spool/file_system.h"
 #include "spool/path.h"
 
@@ -24,9 +25,9 @@ void check_key(const Config& config, Findings& findings) {
   const auto key = read_key(config.key, owner);
   if (key.ok()) return;
   const char* name = config.key.file.empty() ? "spool.credential" : "spool.key_file";
-  const bool hidden = ::access(config.key.file.c_str(), R_OK) != 0;
-  if (hidden || key.error().kind == ErrorKind::not_found)
-    return findings.warning(config.spool_line, name, key.error().text);
+  // Another user's to read, perhaps: this one cannot tell.
+  const bool hidden = !config.key.file.empty() && ::access(config.key.file.c_str(), R_OK) != 0 && errno == EACCES;
+  if (hidden) return findings.warning(config.spool_line, name, key.error().text);
   findings.error(config.spool_line, name, key.error().text);
 }
 
@@ -38,6 +39,10 @@ void check_file(const std::string& path, const std::string& key, int line, Findi
 void check_address(const NatsAddress& address, const std::string& owner, int line, Findings& findings) {
   check_file(address.creds_file, owner + ".creds_file", line, findings);
   check_file(address.nkey_file, owner + ".nkey_file", line, findings);
+  if (::access(address.creds_file.c_str(), R_OK) == 0 && !holds_credentials(address.creds_file))
+    findings.error(line, owner + ".creds_file", address.creds_file + " holds no user's credentials (JWT and seed)");
+  if (::access(address.nkey_file.c_str(), R_OK) == 0 && !public_key_of_seed_file(address.nkey_file))
+    findings.error(line, owner + ".nkey_file", address.nkey_file + " holds no seed of a user");
   check_file(address.tls_ca, owner + ".tls_ca", line, findings);
   check_file(address.tls_cert, owner + ".tls_cert", line, findings);
   check_file(address.tls_key, owner + ".tls_key", line, findings);

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <optional>
 
+#include "appliance/commands.h"
 #include "appliance/config_file.h"
 #include "appliance/key_file.h"
 #include "appliance/log.h"
@@ -42,6 +43,8 @@ int exit_code(const Error& error) {
     case ErrorKind::unavailable:
     case ErrorKind::full:
       return kExitTemporary;
+    case ErrorKind::invalid:
+      return kExitUsage;
     default:
       return kExitFailed;
   }
@@ -86,8 +89,19 @@ int print_answer(const CommonOptions& options, const std::string& command, const
   put(options.json ? pretty_json_text(answer) + '\n' : report_text(command, answer));
   if (command == "status" && !answer["running"].flag()) return kExitTemporary;
   if (command == "status") return answer["on_hold"].flag() ? kExitFailed : kExitGood;
-  if (command == "audit") return answer["balanced"].flag() ? kExitGood : kExitFailed;
+  if (command == "audit") return answer["balanced"].flag() && answer["lost"].count() == 0 ? kExitGood : kExitFailed;
   return kExitGood;
+}
+
+// What was moved or given up without the appliance goes to the system's journal, where the appliance's log is.
+void note_offline(const std::string& command, const Json& arguments, const Json& answer) {
+  if (right_of(command) != Right::change || answer["changed"].is_null()) return;
+  const std::string line = fmt::format(
+      "an operator's command while no appliance runs command=\"{}\" about=\"{}\" uid={} dry_run={} records={} "
+      "reason=\"{}\"",
+      command, about(arguments), ::getuid(), answer["dry_run"].flag() ? "yes" : "no", answer["changed"].count(),
+      arguments["reason"].text());
+  if (!tell_journal(line)) say("holdfast: " + line);
 }
 
 // Piece by piece, so that neither side has all of a large spool in hand, and the operator sees what is bad as it is
@@ -111,7 +125,9 @@ int verify(Respondent& respondent, const CommonOptions& options) {
   result.set("bad_records", bad);
   result.set("bad", std::move(all));
   if (options.json) put(pretty_json_text(result) + '\n');
-  say(bad == 0 ? "every record can be opened" : fmt::format("{} records cannot be opened", bad));
+  say(bad == 0   ? "every record can be opened"
+      : bad == 1 ? "1 record cannot be opened"
+                 : fmt::format("{} records cannot be opened", bad));
   return bad == 0 ? kExitGood : kExitFailed;
 }
 
@@ -202,9 +218,11 @@ int operate(const CommonOptions& options, const std::string& command, const Json
   const auto respondent = Respondent::find(*config, options.key_file);
   if (!respondent) return fail(respondent.error(), exit_code(respondent.error()));
   const bool running = (*respondent)->is_running();
-  if (!running) say("holdfast: no appliance runs; this is the spool itself");
+  const bool orders = command.starts_with("target ");
+  if (!running && !orders) say("holdfast: no appliance runs; this is the spool itself");
   if (command == "spool verify") return verify(**respondent, options);
   const auto answer = (*respondent)->ask(command, arguments);
+  if (answer.ok() && !running) note_offline(command, arguments, *answer);
   if (answer.ok()) return print_answer(options, command, *answer);
   return fail(answer.error(), command == "status" && !running ? kExitTemporary : exit_code(answer.error()));
 }

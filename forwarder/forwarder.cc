@@ -174,7 +174,11 @@ void Forwarder::publish() {
   const Nanoseconds now = clock_.monotonic();
   const Nanoseconds next = window_.next();
   const std::lock_guard lock(mutex_);
-  if (state != status_.state) status_.since = now;
+  // A trouble lasts through the tries in it, until something is settled.
+  const bool troubled = state == ForwarderState::retrying || state == ForwarderState::holding;
+  if (settled_ || state == ForwarderState::idle) trouble_began_.reset();
+  if (troubled && !trouble_began_) trouble_began_ = now;
+  if (state != status_.state) status_.since = troubled ? *trouble_began_ : now;
   status_.state = state;
   status_.window = window;
   status_.next_attempt = held_ || next == Nanoseconds::max() ? std::nullopt : std::optional(std::max(next, now));

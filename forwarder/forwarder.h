@@ -64,7 +64,8 @@ class Forwarder {
   const ForwarderOptions options_;
   Window window_;
   bool held_ = false;
-  bool settled_ = false;  // something, in this step
+  bool settled_ = false;                      // something, in this step
+  std::optional<Nanoseconds> trouble_began_;  // since something was settled
   std::function<void()> wake_;
 
   mutable std::mutex mutex_;  // of what follows

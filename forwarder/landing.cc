@@ -1,13 +1,13 @@
 // The part of the window that makes something of what a target said.
 #include <algorithm>
 
+#include "forwarder/code.h"
 #include "forwarder/window.h"
 
 namespace holdfast {
 namespace {
 
 // Codes for status, of what is no answer.
-constexpr const char* kUnreachable = "unreachable";
 constexpr const char* kUnreported = "unreported";  // it said that all was well, and nothing of some records
 
 }  // namespace
@@ -104,7 +104,7 @@ void Window::judge_record(const Flown& flown, Nanoseconds now) {
 
 void Window::judge_target(const Result<void>& result, const Answers& answers, Nanoseconds now) {
   if (!result.ok() || answers.unreported) {
-    standing_.cut_off(result.ok() ? kUnreported : kUnreachable, random_(), std::nullopt, now);
+    standing_.cut_off(result.ok() ? kUnreported : code_of(result.error()), random_(), std::nullopt, now);
   } else if (answers.hold != nullptr) {
     standing_.cut_off(code_of(*answers.hold), random_(), answers.hold->retry_after, now);
   } else if (!answers.accepted) {

@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 #include <nats/nats.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -32,6 +34,7 @@ constexpr auto kUnacknowledged = seconds(30);  // until the kernel gives a silen
 constexpr int kUnansweredPings = 2;
 constexpr int kSignAgain = 2;
 constexpr std::string_view kCredentialsRefused = "credentials_refused";
+constexpr std::string_view kFileUnusable = "file_unusable";
 
 Error unavailable(std::string text) {
   return {ErrorKind::unavailable, std::move(text)};
@@ -250,6 +253,20 @@ struct Attempt {
   }
 };
 
+// The library says of a file that it cannot use no more than that there is no connection.
+std::optional<std::string> unusable_file(const NatsOptions& options) {
+  for (const std::string* file :
+       {&options.creds_file, &options.nkey_file, &options.tls_ca, &options.tls_cert, &options.tls_key}) {
+    if (!file->empty() && ::access(file->c_str(), R_OK) != 0)
+      return fmt::format("{} cannot be read: {}", *file, std::strerror(errno));
+  }
+  if (!options.creds_file.empty() && !holds_credentials(options.creds_file))
+    return options.creds_file + " holds no user's credentials";
+  if (!options.nkey_file.empty() && !public_key_of_seed_file(options.nkey_file))
+    return options.nkey_file + " holds no seed of a user";
+  return std::nullopt;
+}
+
 Error connect_error(ConnectEnd end, const Attempt& attempt, const NatsEndpoint& first) {
   const auto cannot = [&](const char* why) {
     return unavailable(fmt::format("cannot connect to {}: {}", place_of(first), why));
@@ -302,6 +319,7 @@ Result<std::unique_ptr<NatsConnection>> NatsConnection::connect(const NatsOption
                                                                 std::stop_token stop) {
   auto endpoints = parse_nats_url(options.url);
   if (!endpoints) return Error{ErrorKind::invalid, "the url is not nats://host:port or tls://host:port"};
+  if (const auto why = unusable_file(options)) return unavailable(fmt::format("{}: {}", kFileUnusable, *why));
   const auto life = std::make_shared<NatsLife>(std::move(events));
   const auto attempt = std::make_shared<Attempt>();
   attempt->options = options;

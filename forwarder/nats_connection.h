@@ -6,7 +6,8 @@
 // so for good and the owner makes another.
 //
 // Errors are `unavailable`, or `invalid` for what can never be sent; their texts are ours and hold no peer's words, no
-// subject and no secret. A refusal of credentials is told by credentials_refused().
+// subject and no secret. A refusal of credentials is told by credentials_refused(); a file that cannot be used begins
+// with "file_unusable".
 //
 // Threads: any, except that the owner destroys it when no other call is in progress. Callbacks come from threads of the
 // library, one at a time for each subscription; they must return soon, and must not destroy the connection.

@@ -3,6 +3,8 @@
 
 #include <limits>
 
+#include "forwarder/code.h"
+
 namespace holdfast {
 namespace {
 
@@ -101,7 +103,7 @@ void Window::probed(const Result<void>& result, Nanoseconds now) {
   probe_passed_ = result.ok();
   if (probe_passed_) return;
   ++failed_flights_;
-  standing_.cut_off("unreachable", random_(), std::nullopt, now);
+  standing_.cut_off(code_of(result.error()), random_(), std::nullopt, now);
 }
 
 // Its own time has come, or what it waited for has happened; what never failed has nothing to wait for.

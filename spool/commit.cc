@@ -364,7 +364,7 @@ void Commit::adopt(FrameSpot first) {
     record.waiting = parts_.all_bits(record.route);
     const JournalRecord& added = parts_.records.add(std::move(record));
     parts_.count_waiting(added, added.waiting, true);
-    ++parts_.journal_live;
+    parts_.count_live(added, true);
     ++parts_.journal_taken;
   }
   batched_.clear();

@@ -136,8 +136,7 @@ void Spool::Parts::became_filed(JournalRecord& record, TargetBits waiting_in_row
     filed_settled.push_back({targets_of[i].target, record.sequence});
     hidden.insert({record.sequence, targets_of[i].target});
   }
-  complete(record) ? --journal_delivered : --journal_live;
-  count_waiting(record, record.waiting, false);
+  leaves_journal(record);
   record.place = Place::filed;
   note_row(record.id, record.sequence);
 }

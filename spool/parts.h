@@ -30,7 +30,7 @@ inline constexpr std::size_t kSettleBacklog = 65536;     // settlements that may
 inline constexpr std::size_t kUnlinksBeforeSync = 4096;
 inline constexpr std::size_t kMaxNotices = 32;
 inline constexpr std::size_t kMaxRejectMarks = 4096;
-inline constexpr std::uint64_t kFloorStep = 1ull << 32;      // how far the sequence floor is raised at once
+inline constexpr std::uint64_t kFloorStep = 1ull << 32;  // how far the sequence floor is raised at once
 // What was sealed with a data key is written down this many times until it is worn; a life that was cut is taken to
 // have sealed one such step more.
 inline constexpr std::uint64_t kDataKeySteps = 64;
@@ -117,6 +117,7 @@ struct Spool::Parts {
   JournalRecords records;
   std::vector<TargetState> targets;             // by number - 1
   std::uint64_t journal_live = 0;               // records in the journal only, still in custody
+  std::uint64_t journal_live_bytes = 0;         // what they will take on the disk in files
   std::uint64_t journal_delivered = 0;          // delivered from the journal, not yet counted in the index
   std::uint64_t journal_taken = 0;              // committed by segments that are not retired
   std::vector<FiledSettlement> done_unwritten;  // for `done` frames: settlements of records in the journal
@@ -178,6 +179,8 @@ struct Spool::Parts {
   void send_back(TargetState& target);               // its readers begin again at the oldest
   bool complete(const JournalRecord& record) const;  // every required target has it
   std::vector<TargetNumber> waiting_targets(const JournalRecord& record) const;
+  void count_live(const JournalRecord& record, bool add);  // state_mutex held, as for the next one
+  void leaves_journal(const JournalRecord& record);        // out of the counts of what is in the journal only
   // Adds what a record waits for to the targets' counts, or takes it out.
   void count_waiting(const JournalRecord& record, TargetBits bits, bool add);
   void oldest_in_journal(std::map<TargetNumber, std::int64_t>& oldest);  // state_mutex held

@@ -24,7 +24,8 @@ std::array<std::uint8_t, 16> random_uuid() {
 Result<void> check_directory(FileSystem& fs) {
   auto root = fs.inspect("");
   if (!root) return root.error();
-  if (!root->ours) return Error{ErrorKind::invalid, "the spool directory belongs to another user"};
+  if (!root->ours)
+    return Error{ErrorKind::invalid, "the spool directory belongs to another user than this process runs as"};
   if ((root->mode & kNotForOthers) != 0) {
     return Error{
         ErrorKind::invalid,
@@ -50,7 +51,7 @@ Result<void> Spool::Parts::take_manifest() {
   whole_sync = options.sync == SyncMode::automatic && now->syncs_whole;
   auto locked = fs.lock("LOCK");
   if (!locked && locked.error().kind == ErrorKind::unavailable) {
-    return Error{ErrorKind::invalid, "another process holds this spool (LOCK)"};
+    return Error{ErrorKind::unavailable, "another process holds this spool (LOCK)"};
   }
   if (!locked) return locked.error();
   lock_file = std::move(*locked);
@@ -303,7 +304,7 @@ void Spool::Parts::count_recovered() {
         record.waiting = 0;
         ++journal_delivered;
       } else {
-        ++journal_live;
+        count_live(record, true);
         count_waiting(record, record.waiting, true);
       }
     }

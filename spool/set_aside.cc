@@ -150,8 +150,7 @@ Result<void> Spool::Parts::leave_aside(Sequence sequence, const RecordId& id, bo
     std::erase_if(hidden, [&](const auto& entry) { return entry.first == sequence; });
     JournalRecord* record = records.find(sequence);
     if (record != nullptr && record->place == Place::journal) {
-      complete(*record) ? --journal_delivered : --journal_live;
-      count_waiting(*record, record->waiting, false);
+      leaves_journal(*record);
     }
     if (record != nullptr) record->place = Place::aside;
   }

@@ -56,7 +56,7 @@ void Spool::Parts::settle_one(TargetNumber target, const Settlement& settlement)
   // What optional targets have not got by now leaves with it.
   count_waiting(*record, record->waiting, false);
   record->waiting = 0;
-  --journal_live;
+  count_live(*record, false);
   ++journal_delivered;
 }
 

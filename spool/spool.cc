@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "spool/batch.h"
 #include "spool/parts.h"
 
 namespace holdfast {
@@ -127,6 +128,21 @@ std::vector<TargetNumber> Spool::Parts::waiting_targets(const JournalRecord& rec
     if ((record.waiting >> i & 1) != 0) waiting.push_back(targets_of[i].target);
   }
   return waiting;
+}
+
+void Spool::Parts::count_live(const JournalRecord& record, bool add) {
+  const std::uint64_t bytes = round_up_to_block(record.spot.size);
+  journal_live += add ? 1 : std::uint64_t(-1);
+  journal_live_bytes += add ? bytes : std::uint64_t(0) - bytes;
+}
+
+void Spool::Parts::leaves_journal(const JournalRecord& record) {
+  if (complete(record)) {
+    --journal_delivered;
+  } else {
+    count_live(record, false);
+  }
+  count_waiting(record, record.waiting, false);
 }
 
 void Spool::Parts::count_waiting(const JournalRecord& record, TargetBits bits, bool add) {

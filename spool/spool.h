@@ -144,9 +144,9 @@ struct RecordFilter {
 
 class Spool {
  public:
-  // Takes the lock, reads or makes the manifest, recovers. `invalid`: another process holds it, the key is wrong (the
-  // text says which id is wanted), the directory belongs to or can be read by others, the file system cannot be
-  // believed, a newer format. Makes nothing but LOCK when it refuses. `fs` is rooted in the spool directory.
+  // Takes the lock, reads or makes the manifest, recovers. `unavailable`: another process holds it. `invalid`: the key
+  // is wrong (the text says which id is wanted), the directory belongs to or can be read by others, the file system
+  // cannot be believed, a newer format. Makes nothing but LOCK when it refuses. `fs` is rooted in the spool directory.
   static Result<std::unique_ptr<Spool>> open(FileSystem& fs, const Clock& clock, const SpoolOptions& options,
                                              const SecretKey& key);
   ~Spool();

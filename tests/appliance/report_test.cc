@@ -35,7 +35,7 @@ ApplianceStatus good_status() {
   ApplianceStatus status;
   status.running = true;
   status.version = "0.1.0";
-  status.site = "truck-07";
+  status.site = status.configured_site = "truck-07";
   status.wall = {Nanoseconds(kNow), true};
   status.monotonic = 5000s;
   status.uptime = 4000s;
@@ -115,7 +115,7 @@ TEST(Report, AGoodNight_FitsOneGlance) {
             "sources     local          flowing    1,204/s, 0 waiting in the stream\n"
             "backlog     nothing is waiting\n"
             "targets     hub            flowing    1,204/s, 0 waiting\n"
-            "              delivered 1,234,567; last 1 s ago\n"
+            "              since the start: delivered 1,234,567; last 1 s ago\n"
             "quarantine  empty\n"
             "disk        70.0 MiB used of 10.0 GiB, 12.0 GiB free; slowest sync 0.008 s\n"
             "clock       2026-09-21 14:13:20Z, synchronised\n"
@@ -140,11 +140,11 @@ TEST(Report, ABadNight_SaysWhatToLookAtFirst) {
             "            hand\n"
             "backlog     1,234,567 records, 1.3 GiB; the oldest is 2 d 4 h old\n"
             "targets     hub            holding    0/s, 1,234,560 waiting, next try in 23 s\n"
-            "              delivered 1,234,567, had already 12, rejected 2; last 1 s ago\n"
+            "              since the start: delivered 1,234,567, had already 12, rejected 2;\n"
+            "            last 1 s ago\n"
             "              last error, 40 s ago: cannot connect to hub.example:4222: no route\n"
             "            to host\n"
             "            old-hub        gone       7 waiting\n"
-            "              delivered 0\n"
             "quarantine  3 records, 12.1 KiB\n"
             "disk        70.0 MiB used of 10.0 GiB, 12.0 GiB free; slowest sync 2.400 s\n"
             "clock       2026-09-21 14:13:20Z, synchronised\n"
@@ -171,7 +171,7 @@ TEST(Report, WhereNothingRuns_ItSaysSo) {
   status.targets.clear();
   const std::string text = status_text(status);
   EXPECT_TRUE(text.starts_with("holdfast at truck-07: NOT RUNNING\n")) << text;
-  EXPECT_NE(text.find("targets     hub            -          0 waiting\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("targets     hub            stopped    0 waiting\n"), std::string::npos) << text;
   EXPECT_NE(text.find("process     life 3, version 0.1.0\n"), std::string::npos) << text;
 }
 
@@ -203,6 +203,12 @@ TEST(StatusAnswer, OnHold_IsWhatWaitsForSomebody) {
   ApplianceStatus retrying = good_status();
   retrying.targets[0].status.state = ForwarderState::retrying;
   EXPECT_TRUE(status_answer(retrying)["good"].flag());
+  retrying.targets[0].status.window.apart = 3;
+  EXPECT_TRUE(status_answer(retrying)["on_hold"].flag());
+
+  ApplianceStatus lost = good_status();
+  lost.spool.totals.lost = 1;
+  EXPECT_TRUE(status_answer(lost)["on_hold"].flag());
 }
 
 TEST(StatusAnswer, EveryAttention_HasACodeOfItsOwn) {
@@ -214,6 +220,7 @@ TEST(StatusAnswer, EveryAttention_HasACodeOfItsOwn) {
   status.sources.back().hung = true;
   status.targets[0].hung = true;
   status.targets[0].status.window.lanes_held = 2;
+  status.targets[0].status.window.apart = 1;
   status.targets[0].status.window.fates.duplicates_unexpected = 1;
   status.spool.site_changed = true;
   status.spool.unsafe_file_system = true;
@@ -222,7 +229,8 @@ TEST(StatusAnswer, EveryAttention_HasACodeOfItsOwn) {
   EXPECT_EQ(
       codes,
       "intake_paused slow_disk unsafe_file_system source_on_hold source_not_connected source_hung source_no_stream "
-      "target_hung target_on_hold lane_on_hold duplicate_unexpected lost target_gone quarantine site_changed ");
+      "target_hung target_on_hold lane_on_hold target_rejects_all duplicate_unexpected lost target_gone quarantine "
+      "site_changed ");
 }
 
 TEST(Report, Audit_IsASum) {
@@ -243,6 +251,9 @@ TEST(Report, Audit_IsASum) {
             "rows without a file                0\n"
             "era 1: balanced\n");
   report.in_custody = 9;
+  report.lost = 1;
+  EXPECT_NE(report_text("audit", audit_answer(report)).find("balanced, but records were LOST"), std::string::npos);
+  report.lost = 0;
   EXPECT_NE(report_text("audit", audit_answer(report)).find("DOES NOT BALANCE"), std::string::npos);
 }
 
@@ -309,10 +320,10 @@ TEST(OpenedAnswer, APayloadThatIsNoText_IsBase64) {
 TEST(Report, Changes_AreCounted) {
   Json answer;
   answer.set("changed", 1);
-  EXPECT_EQ(report_text("spool retarget", answer), "1 record changed\n");
+  EXPECT_EQ(report_text("spool retarget", answer), "1 record retargeted\n");
   answer.set("changed", 1234);
   answer.set("dry_run", true);
-  EXPECT_EQ(report_text("spool discard", answer), "1,234 records would be changed\n");
+  EXPECT_EQ(report_text("spool discard", answer), "1,234 records would be discarded\n");
 }
 
 }  // namespace

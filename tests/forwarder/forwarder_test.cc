@@ -6,6 +6,7 @@
 #include <atomic>
 #include <thread>
 
+#include "forwarder/code.h"
 #include "tests/support/scripted_target.h"
 #include "tests/support/spool_world.h"
 
@@ -468,6 +469,32 @@ TEST(Forwarder, WhateverHappens_WhatWasAcknowledgedArrives) {
     survive(seed);
     if (HasFailure()) return;
   }
+}
+
+// "For how long" is asked of the trouble, not of the last try in it.
+TEST(Forwarder, Trouble_LastsThroughTheTriesInIt) {
+  Box box;
+  box.start();
+  const Nanoseconds began = box.world.clock.monotonic();
+  box.upstream.cut_off(true);
+  ASSERT_TRUE(box.world.put(1, 3));
+  for (int turn = 0; turn < 20; ++turn) box.world.clock.advance(box.step(*box.hub));
+  const ForwarderStatus status = box.hub->status();
+  EXPECT_EQ(status.state, ForwarderState::holding);
+  EXPECT_STREQ(status.window.code, "unreachable");
+  EXPECT_LT(status.since - began, seconds(1));
+  EXPECT_GT(box.world.clock.monotonic() - began, seconds(10));
+  box.upstream.cut_off(false);
+  ASSERT_TRUE(box.run_dry());
+  EXPECT_EQ(box.hub->status().state, ForwarderState::flowing);
+}
+
+TEST(Code, OfAnError_IsTheOneItBeginsWith) {
+  EXPECT_STREQ(code_of(Error{ErrorKind::unavailable, "credentials_refused: cannot connect to hub:4222"}),
+               "credentials_refused");
+  EXPECT_STREQ(code_of(Error{ErrorKind::unavailable, "cannot connect"}), "unreachable");
+  EXPECT_FALSE(code_text("no_stream").empty());
+  EXPECT_TRUE(code_text("no_such_code").empty());
 }
 
 }  // namespace

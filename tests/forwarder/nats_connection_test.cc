@@ -361,9 +361,28 @@ TEST(NatsConnection, Nkey_IsTakenAndAForeignOneIsRefused) {
     options.nkey_file = directory / file;
     const auto unusable = NatsConnection::connect(options);
     ASSERT_FALSE(unusable.ok());
-    EXPECT_NE(unusable.error().text.find("nkey"), std::string::npos) << unusable.error().text;
+    EXPECT_TRUE(unusable.error().text.starts_with("file_unusable: " + (directory / file))) << unusable.error().text;
   }
   EXPECT_TRUE(credentials_refused(NatsConnection::connect(options_for(server.url())).error()));
+}
+
+TEST(NatsConnection, FileThatCannotBeUsed_IsNamed) {
+  NatsServer server;
+  TemporaryDirectory directory;
+  std::ofstream(directory / "garbage") << "not what it should be\n";
+  for (std::string NatsOptions::* which : {&NatsOptions::creds_file, &NatsOptions::nkey_file, &NatsOptions::tls_ca,
+                                           &NatsOptions::tls_cert, &NatsOptions::tls_key}) {
+    NatsOptions options = options_for(server.url());
+    options.*which = directory / "absent";
+    const auto absent = NatsConnection::connect(options);
+    ASSERT_FALSE(absent.ok());
+    EXPECT_EQ(absent.error().kind, ErrorKind::unavailable);
+    EXPECT_TRUE(absent.error().text.starts_with("file_unusable: " + (directory / "absent"))) << absent.error().text;
+  }
+  NatsOptions options = options_for(server.url());
+  options.creds_file = directory / "garbage";
+  EXPECT_EQ(NatsConnection::connect(options).error().text,
+            "file_unusable: " + (directory / "garbage") + " holds no user's credentials");
 }
 
 TEST(NatsConnection, LoginInUrl_IsUsedAndNeverTold) {

@@ -720,5 +720,24 @@ TEST(SpoolEdges, MoreRefusedThanMayBeRemembered_EachIsSetAsideInTheEnd) {
   EXPECT_TRUE(world.spool->audit()->balanced());
 }
 
+// What is in the journal only may have to go to files: its room there is taken.
+TEST(SpoolEdges, LimitOfBytes_HoldsWhenTheJournalGoesToFiles) {
+  SpoolWorld world;
+  world.options.limits.max_bytes = 16u << 20;
+  ASSERT_TRUE(world.open());
+  ASSERT_TRUE(world.maintain());
+  std::uint64_t number = 1;
+  while (number < 5000 && world.put(number, 20)) {
+    number += 20;
+    ASSERT_TRUE(world.maintain());
+  }
+  EXPECT_LT(number, 5000u);
+  world.clock.advance(std::chrono::seconds(2));
+  ASSERT_TRUE(world.settle_down());
+  const SpoolStatus status = world.spool->status();
+  EXPECT_EQ(status.in_journal, 0u);
+  EXPECT_LE(status.disk_bytes, world.options.limits.max_bytes + (256u << 10));
+}
+
 }  // namespace
 }  // namespace holdfast
