@@ -370,8 +370,8 @@ TEST(NatsConnection, FileThatCannotBeUsed_IsNamed) {
   NatsServer server;
   TemporaryDirectory directory;
   std::ofstream(directory / "garbage") << "not what it should be\n";
-  for (std::string NatsOptions::* which : {&NatsOptions::creds_file, &NatsOptions::nkey_file, &NatsOptions::tls_ca,
-                                           &NatsOptions::tls_cert, &NatsOptions::tls_key}) {
+  for (std::string NatsOptions::*which : {&NatsOptions::creds_file, &NatsOptions::nkey_file, &NatsOptions::tls_ca,
+                                          &NatsOptions::tls_cert, &NatsOptions::tls_key}) {
     NatsOptions options = options_for(server.url());
     options.*which = directory / "absent";
     const auto absent = NatsConnection::connect(options);
