@@ -269,9 +269,9 @@ Result<Json> run_command(const Premises& premises, std::string_view command, con
 Result<RecordFilter> parse_filter(const Json& words, const Spool& spool) {
   RecordFilter filter;
   for (const Json& word : words.list()) HOLDFAST_TRY(add_condition(filter, word.text(), spool));
-  const bool narrow = filter.target || filter.id_prefix || filter.subject || filter.sequence;
-  if (!narrow && !filter.everything) return invalid("a filter must be given; \"all\" for every record");
-  if (narrow && filter.everything) return invalid("\"all\" stands alone; what else is given would not narrow it");
+  if (!filter.is_narrow() && !filter.everything) return invalid("a filter must be given; \"all\" for every record");
+  if (filter.is_narrow() && filter.everything)
+    return invalid("\"all\" stands alone; what else is given would not narrow it");
   return filter;
 }
 

@@ -10,6 +10,7 @@
 #include "appliance/commands.h"
 #include "appliance/control_server.h"
 #include "appliance/endpoints.h"
+#include "appliance/exit_code.h"
 #include "appliance/quantity.h"
 #include "appliance/source_loop.h"
 #include "appliance/systemd.h"
@@ -20,8 +21,6 @@ namespace holdfast {
 namespace {
 
 using namespace std::chrono_literals;
-
-constexpr int kExitTemporary = 75;  // sysexits.h, EX_TEMPFAIL
 
 constexpr Nanoseconds kTick = 1s;
 constexpr Nanoseconds kUpkeepBound = 10min;     // a sync on a worn-out card can take minutes and still succeed

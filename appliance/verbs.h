@@ -4,14 +4,10 @@
 
 #include <string>
 
+#include "appliance/exit_code.h"
 #include "appliance/json.h"
 
 namespace holdfast {
-
-inline constexpr int kExitGood = 0;
-inline constexpr int kExitFailed = 1;
-inline constexpr int kExitUsage = 2;       // or configuration
-inline constexpr int kExitTemporary = 75;  // sysexits.h, EX_TEMPFAIL
 
 struct CommonOptions {
   std::string config = "/etc/holdfast/holdfast.toml";

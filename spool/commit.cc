@@ -276,22 +276,14 @@ Result<Sequence> Commit::add_to_batch(const Prepared& prepared) {
 
   // Only now: a segment's base is below every sequence in it.
   const Sequence sequence = parts_.next_sequence++;
-  JournalRecord record;
-  record.spot.offset = static_cast<std::uint32_t>(parts_.batch.size() - kBatchHeaderSize);
+  FrameSpot spot{0, static_cast<std::uint32_t>(parts_.batch.size() - kBatchHeaderSize), 0};
   FrameHeader header = header_of(prepared, sequence);
   parts_.body.clear();
   encode_body(prepared.arrival->identity.key, prepared.arrival->envelope, parts_.body);
   parts_.seal(header, parts_.body, parts_.batch);
-  record.spot.size = static_cast<std::uint32_t>(parts_.batch.size() - kBatchHeaderSize) - record.spot.offset;
-  record.sequence = sequence;
-  record.id = prepared.id;
-  record.content = prepared.content;
-  record.route = prepared.arrival->route;
-  record.priority = header.priority;
-  record.accepted_wall_ns = header.accepted_wall_ns;
+  spot.size = static_cast<std::uint32_t>(parts_.batch.size() - kBatchHeaderSize) - spot.offset;
+  JournalRecord record = journal_record(header, spot, prepared.position);
   record.accepted = Nanoseconds(header.accepted_mono_ns);
-  record.clock_trusted = header.clock_trusted;
-  record.position = prepared.position;
   record.this_life = true;
   batched_.push_back(std::move(record));
   ++frames_;
@@ -379,16 +371,7 @@ Result<Sequence> Commit::add_to_files(const Prepared& prepared) {
   parts_.seal(header, body, frame);
   // Whether or not the lot is synced at once, this file is: nothing else holds the record.
   HOLDFAST_TRY(parts_.files->write(prepared.id, sequence, frame, !parts_.whole_sync, direct_dirty_));
-  JournalRecord record;
-  record.sequence = sequence;
-  record.id = prepared.id;
-  record.content = prepared.content;
-  record.position = prepared.position;
-  record.route = prepared.arrival->route;
-  record.priority = header.priority;
-  record.spot.size = static_cast<std::uint32_t>(frame.size());
-  record.accepted_wall_ns = header.accepted_wall_ns;
-  direct_.push_back(std::move(record));
+  direct_.push_back(journal_record(header, {0, 0, static_cast<std::uint32_t>(frame.size())}, prepared.position));
   return sequence;
 }
 

@@ -6,6 +6,20 @@
 
 namespace holdfast {
 
+JournalRecord journal_record(const FrameHeader& header, FrameSpot spot, std::optional<StreamPosition> position) {
+  JournalRecord record;
+  record.sequence = header.sequence;
+  record.id = header.id;
+  record.content = header.content;
+  record.spot = spot;
+  record.route = static_cast<RouteNumber>(header.route);
+  record.priority = header.priority;
+  record.accepted_wall_ns = header.accepted_wall_ns;
+  record.clock_trusted = header.clock_trusted;
+  record.position = position;
+  return record;
+}
+
 JournalRecord& JournalRecords::add(JournalRecord record) {
   CHECK(!segments_.empty() && record.priority < kPriorities);
   auto& records = segments_.back().records;

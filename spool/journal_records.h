@@ -45,6 +45,9 @@ struct JournalRecord {
   bool clock_trusted = false;
 };
 
+// What the header of its frame says of it.
+JournalRecord journal_record(const FrameHeader& header, FrameSpot spot, std::optional<StreamPosition> position);
+
 class JournalRecords {
  public:
   struct Segment {

@@ -107,12 +107,15 @@ Result<Sequence> Spool::verify(Sequence after, std::size_t limit,
   return some->size() < limit ? 0 : some->back().sequence;
 }
 
+bool RecordFilter::may_match(Sequence of_sequence, const RecordId& id) const {
+  if (!is_narrow()) return everything;
+  if (sequence && *sequence != of_sequence) return false;
+  return !id_prefix || (!id_prefix->empty() && id.hex().starts_with(*id_prefix));
+}
+
 Result<bool> Spool::Parts::matches(const RecordFilter& filter, const RecordSummary& summary) {
-  const bool narrow = filter.target || filter.id_prefix || filter.subject || filter.sequence;
-  if (!narrow) return filter.everything;
-  if (filter.sequence && *filter.sequence != summary.sequence) return false;
+  if (!filter.may_match(summary.sequence, summary.id)) return false;
   if (filter.target && std::ranges::find(summary.waiting, *filter.target) == summary.waiting.end()) return false;
-  if (filter.id_prefix && (filter.id_prefix->empty() || !summary.id.hex().starts_with(*filter.id_prefix))) return false;
   if (!filter.subject) return true;
   auto frame = frame_of(summary);
   if (!frame && frame.error().kind == ErrorKind::io) return frame.error();

@@ -97,7 +97,6 @@ Result<OpenedRecord> Spool::show_quarantined(const std::string& id_prefix) {
 // Calls `act` for each quarantined record that the filter matches; returns how many times it said true.
 Result<std::uint64_t> Spool::Parts::for_each_quarantined(
     const RecordFilter& filter, const std::function<Result<bool>(const QuarantinedRecord&)>& act) {
-  const bool narrow = filter.target || filter.id_prefix || filter.subject || filter.sequence;
   std::uint64_t acted = 0;
   for (Sequence after = 0;;) {
     std::vector<QuarantinedRecord> some;
@@ -109,11 +108,8 @@ Result<std::uint64_t> Spool::Parts::for_each_quarantined(
     }
     for (const QuarantinedRecord& record : some) {
       after = record.sequence;
-      bool wanted = narrow || filter.everything;
-      wanted = wanted && (!filter.sequence || *filter.sequence == record.sequence);
+      bool wanted = filter.may_match(record.sequence, record.id);
       wanted = wanted && (!filter.target || *filter.target == record.target);
-      wanted = wanted &&
-               (!filter.id_prefix || (!filter.id_prefix->empty() && record.id.hex().starts_with(*filter.id_prefix)));
       if (wanted && filter.subject) {
         auto bytes = files->read_quarantined(record.id, record.sequence);
         if (!bytes) return bytes.error();

@@ -190,17 +190,8 @@ Result<void> Spool::Parts::recover_frame(const FrameHeader& header, ByteView byt
   // Sequences only go up; a frame out of line was not put there by us.
   if (header.sequence <= highest_recovered) return recover_damage({Bytes(bytes.begin(), bytes.end()), true, 1});
   highest_recovered = header.sequence;
-  JournalRecord record;
-  record.sequence = header.sequence;
-  record.id = header.id;
-  record.content = header.content;
-  record.spot = spot;
-  record.route = static_cast<RouteNumber>(header.route);
-  record.priority = header.priority;
-  record.accepted_wall_ns = header.accepted_wall_ns;
-  record.clock_trusted = header.clock_trusted;
+  JournalRecord record = journal_record(header, spot, position_in(bytes));
   record.waiting = all_bits(record.route);
-  record.position = position_in(bytes);
   records.add(std::move(record));
   return {};
 }

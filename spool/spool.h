@@ -140,6 +140,10 @@ struct RecordFilter {
   std::optional<std::string> subject;    // a pattern; records are opened to find out
   std::optional<Sequence> sequence;
   bool everything = false;  // an empty filter matches nothing unless this says so
+
+  bool is_narrow() const { return target || id_prefix || subject || sequence; }
+  // As far as it can be told without the subject and the target.
+  bool may_match(Sequence of_sequence, const RecordId& id) const;
 };
 
 class Spool {
