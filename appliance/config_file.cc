@@ -77,11 +77,11 @@ class TableReader {
     text(key, into, rule);
   }
 
-  void texts(std::string_view key, std::vector<std::string>& into, TextRule rule) {
+  void texts(std::string_view key, std::vector<std::string>& into, TextRule rule, const char* empty) {
     const toml::node* node = find_typed<toml::array>(key, "an array of strings");
     if (node == nullptr) return;
     const toml::array& array = *node->as_array();
-    if (array.empty()) complain(key, "is empty; name at least one");
+    if (array.empty()) complain(key, empty);
     if (array.size() > kMaxListed) return complain(key, "names more than 64");
     for (const toml::node& entry : array) {
       if (!entry.is_string()) {
@@ -276,7 +276,7 @@ SourceConfig read_source(TableReader& in) {
   read_address(in, source.address);
   in.required_text("stream", source.stream, nats_name_rule);
   in.text("consumer", source.consumer, nats_name_rule);
-  in.texts("subjects", source.subjects, pattern_rule);
+  in.texts("subjects", source.subjects, pattern_rule, "is empty; name at least one, or leave the key out");
   read_identity(in, source.identity);
   in.count("batch", source.batch, 1, 4096);
   in.duration("ack_wait", source.ack_wait, 1s, 1h);
@@ -309,9 +309,9 @@ RouteConfig read_route(TableReader& in) {
   route.line = in.line();
   if (in.find("subjects") == nullptr)
     in.complain("subjects", "is missing; name what this route takes, \">\" for everything");
-  in.texts("subjects", route.subjects, pattern_rule);
+  in.texts("subjects", route.subjects, pattern_rule, "is empty; name at least one");
   if (in.find("targets") == nullptr) in.complain("targets", "is missing; name where this route leads");
-  in.texts("targets", route.targets, name_rule);
+  in.texts("targets", route.targets, name_rule, "is empty; name at least one");
   std::string word = "normal";
   in.text("priority", word, [](std::string_view value) -> const char* {
     if (priority_from_text(value)) return nullptr;

@@ -255,10 +255,14 @@ struct Attempt {
 
 // The library says of a file that it cannot use no more than that there is no connection.
 std::optional<std::string> unusable_file(const NatsOptions& options) {
-  for (const std::string* file :
-       {&options.creds_file, &options.nkey_file, &options.tls_ca, &options.tls_cert, &options.tls_key}) {
-    if (!file->empty() && ::access(file->c_str(), R_OK) != 0)
-      return fmt::format("{} cannot be read: {}", *file, std::strerror(errno));
+  const std::pair<const char*, const std::string&> files[] = {{"creds_file", options.creds_file},
+                                                              {"nkey_file", options.nkey_file},
+                                                              {"tls_ca", options.tls_ca},
+                                                              {"tls_cert", options.tls_cert},
+                                                              {"tls_key", options.tls_key}};
+  for (const auto& [key, file] : files) {
+    if (!file.empty() && ::access(file.c_str(), R_OK) != 0)
+      return fmt::format("{} ({}) cannot be read: {}", file, key, std::strerror(errno));
   }
   if (!options.creds_file.empty() && !holds_credentials(options.creds_file))
     return options.creds_file + " holds no user's credentials";

@@ -362,7 +362,7 @@ TEST(Spool, TwoProcesses_TheSecondRefuses) {
   ASSERT_TRUE(world.open());
   auto second = Spool::open(world.fs, world.clock, world.options, world.key);
   ASSERT_FALSE(second.ok());
-  EXPECT_EQ(second.error().kind, ErrorKind::invalid);
+  EXPECT_EQ(second.error().kind, ErrorKind::unavailable);
 }
 
 TEST(Spool, DirectoryThatOthersCanReach_IsRefused) {
