@@ -24,6 +24,7 @@ Result<AuditReport> Spool::audit() {
   std::uint64_t damaged = 0, ignored = 0;
   HOLDFAST_TRY(parts.checked(
       parts.files->list_quarantine([&](const QuarantineName&) { ++report.quarantined; }, damaged, ignored)));
+  report.quarantined -= parts.unlink_later.quarantined.size();
   const std::lock_guard lock(parts.index_mutex);
   const Totals& totals = parts.index->totals();
   report.era = parts.index->era();

@@ -256,7 +256,7 @@ Result<Verdict> Commit::set_aside(const Prepared& prepared, Reason reason, Verdi
   change.add.taken = 1;
   change.remember.push_back({own.id, own.position, own.content});
   if (auto applied = parts_.apply(change, Durability::lazy); !applied) {
-    if (applied.error().kind == ErrorKind::full) HOLDFAST_TRY(parts_.files->remove_quarantined(own.id, sequence));
+    if (applied.error().kind != ErrorKind::io) HOLDFAST_TRY(undone(parts_.files->remove_quarantined(own.id, sequence)));
     return applied.error();
   }
   in_group_.emplace(own.id, own.content);
@@ -391,13 +391,12 @@ Result<void> Commit::file_direct() {
   }
   change.add.taken = direct_.size();
   auto applied = parts_.apply(change, Durability::durable);
-  if (!applied && applied.error().kind == ErrorKind::full) {
+  if (!applied && applied.error().kind != ErrorKind::io) {
     DirtyDirectories dirty;
     // Not taken: nobody who sent the same in this group may be told that it is here.
     for (const JournalRecord& record : std::exchange(direct_, {})) {
       in_group_.erase(record.id);
-      auto removed = parts_.files->remove(record.id, record.sequence, dirty);
-      if (!removed) return removed.error();
+      HOLDFAST_TRY(undone(parts_.files->remove(record.id, record.sequence, dirty)));
     }
   }
   HOLDFAST_TRY(applied);

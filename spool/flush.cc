@@ -41,15 +41,15 @@ Result<bool> Spool::Parts::flush_lingering() {
 }
 
 // Files first, straight under their final names: the journal holds the records until the files are known to be durable.
-// Then the rows (R17). `full`: what had room has both file and row, the rest has neither.
+// Then the rows (R17). `full`, `unavailable`: what could be written has both file and row, the rest has neither.
 Result<void> Spool::Parts::flush(const std::vector<JournalRecord*>& to_file) {
   if (to_file.empty()) return {};
   std::vector<Flushed> written;
   const auto all_written = write_files(to_file, written);
-  if (!all_written && all_written.error().kind != ErrorKind::full) return all_written;
+  if (!all_written && all_written.error().kind == ErrorKind::io) return all_written;
   if (written.empty()) return all_written;
   auto added = add_rows(written);
-  if (!added && added.error().kind == ErrorKind::full) {
+  if (!added && added.error().kind != ErrorKind::io) {
     std::vector<const JournalRecord*> rowless;
     for (const Flushed& file : written) rowless.push_back(file.record);
     HOLDFAST_TRY(remove_without_row(rowless));
@@ -120,8 +120,7 @@ Result<void> Spool::Parts::remove_without_row(const std::vector<const JournalRec
     }
   }
   for (const auto& [id, sequence] : names) {
-    auto removed = files->remove(id, sequence, dirty);
-    if (!removed) return removed.error();
+    HOLDFAST_TRY(undone(files->remove(id, sequence, dirty)));
   }
   return {};
 }

@@ -150,6 +150,9 @@ struct Spool::Parts {
   // Under upkeep_mutex.
   DirtyDirectories dirty;
   std::vector<Sequence> unlinked_unsynced;
+  struct {
+    std::vector<std::pair<RecordId, Sequence>> records, quarantined;
+  } unlink_later;  // have left, and their names could not go: tried again each second, and by the next life
   Nanoseconds life_began{0};
   Nanoseconds running_before{0};  // running time of earlier lives
   Nanoseconds tidied{0};
@@ -287,6 +290,7 @@ struct Spool::Parts {
   Result<std::uint64_t> for_each_quarantined(const RecordFilter& filter,
                                              const std::function<Result<bool>(const QuarantinedRecord&)>& act);
   Result<void> drop_from_quarantine(const QuarantinedRecord& record, IndexChange change);
+  Result<void> unlink_quarantined(const std::vector<std::pair<RecordId, Sequence>>& left);
   Result<bool> requeue_one(const QuarantinedRecord& record, const Reroute& reroute);
 
   // reconcile.cc

@@ -175,7 +175,8 @@ Result<bool> Spool::Parts::requeue_one(const QuarantinedRecord& record, const Re
     return drop_from_quarantine(record, std::move(change));
   };
   auto moved = move();
-  if (!moved && moved.error().kind == ErrorKind::full) HOLDFAST_TRY(files->remove(record.id, header.sequence, dirty));
+  if (!moved && moved.error().kind != ErrorKind::io)
+    HOLDFAST_TRY(undone(files->remove(record.id, header.sequence, dirty)));
   HOLDFAST_TRY(moved);
   note_row(record.id, header.sequence);
   return true;
@@ -186,12 +187,20 @@ Result<void> Spool::Parts::drop_from_quarantine(const QuarantinedRecord& record,
   change.quarantine_dropped.emplace_back(record.id, record.sequence);
   change.entombed.push_back(record.sequence);
   HOLDFAST_TRY(apply(change, Durability::durable));
-  // It has left. A file system without room for an unlink keeps the name until the next start, which finds the
-  // tombstone.
-  auto removed = files->remove_quarantined(record.id, record.sequence);
-  if (!removed && removed.error().kind == ErrorKind::full) return {};
-  HOLDFAST_TRY(removed);
-  unlinked_unsynced.push_back(record.sequence);
+  return unlink_quarantined({{record.id, record.sequence}});
+}
+
+// They have left, whether or not their names can go now.
+Result<void> Spool::Parts::unlink_quarantined(const std::vector<std::pair<RecordId, Sequence>>& left) {
+  for (const auto& [id, sequence] : left) {
+    auto removed = files->remove_quarantined(id, sequence);
+    if (!removed && removed.error().kind == ErrorKind::io) return removed;
+    if (removed.ok()) {
+      unlinked_unsynced.push_back(sequence);
+    } else {
+      unlink_later.quarantined.emplace_back(id, sequence);
+    }
+  }
   return {};
 }
 

@@ -100,7 +100,7 @@ Result<void> RecordFiles::write(const RecordId& id, Sequence sequence, ByteView 
   if (auto written = (*file)->write_at(0, frame); !written) {
     // Half a file under a final name would be taken for rot. It is ours, made a moment ago.
     file->reset();
-    HOLDFAST_TRY(fs_.remove(path));
+    HOLDFAST_TRY(undone(fs_.remove(path)));
     return written;
   }
   return sync_each ? (*file)->sync() : Result<void>();
@@ -187,12 +187,13 @@ Result<void> RecordFiles::write_quarantined(const RecordId& id, Sequence sequenc
     file = fs_.open(path, OpenMode::write);
   }
   if (!file) return file.error();
-  if (auto written = (*file)->write_at(0, content); !written) {
+  auto written = (*file)->write_at(0, content);
+  if (written.ok()) written = (*file)->truncate(content.size());
+  if (!written) {
     file->reset();
-    HOLDFAST_TRY(fs_.remove(path));
+    HOLDFAST_TRY(undone(fs_.remove(path)));
     return written;
   }
-  HOLDFAST_TRY((*file)->truncate(content.size()));
   HOLDFAST_TRY((*file)->sync());
   return fs_.sync_directory(std::string(kQuarantine));
 }
@@ -234,7 +235,7 @@ Result<std::string> RecordFiles::write_damaged(ByteView bytes) {
   if (!file) return file.error();
   if (auto written = (*file)->write_at(0, bytes); !written) {
     file->reset();
-    HOLDFAST_TRY(fs_.remove(*path));
+    HOLDFAST_TRY(undone(fs_.remove(*path)));
     return written.error();
   }
   HOLDFAST_TRY((*file)->sync());

@@ -82,6 +82,14 @@ class [[nodiscard]] Result<void> {
   std::optional<Error> error_;
 };
 
+// What was begun and could not be finished was taken back; if not even that can be done this life is over, and the next
+// looks at what is there.
+template <typename T>
+Result<void> undone(const Result<T>& taken_back) {
+  if (taken_back.ok()) return {};
+  return Error{ErrorKind::io, "what was begun cannot be taken back: " + taken_back.error().text};
+}
+
 // Leave early with the error of an expression that yields a Result<void>.
 #define HOLDFAST_TRY(expression)                                                        \
   do {                                                                                  \

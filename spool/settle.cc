@@ -162,7 +162,11 @@ void Spool::Parts::drop_reject_marks(Sequence sequence) {
 Result<void> Spool::Parts::unlink(const std::vector<std::pair<RecordId, Sequence>>& left) {
   for (const auto& [id, sequence] : left) {
     auto removed = files->remove(id, sequence, dirty);
-    if (!removed) return removed.error();
+    if (!removed && removed.error().kind == ErrorKind::io) return removed.error();
+    if (!removed) {
+      unlink_later.records.emplace_back(id, sequence);
+      continue;
+    }
     note_row_left(id, sequence);
     unlinked_unsynced.push_back(sequence);
   }

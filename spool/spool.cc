@@ -313,6 +313,8 @@ bool Spool::Parts::done_frames_are_due() const {
 Result<void> Spool::Parts::tidy() {
   HOLDFAST_TRY(raise_floor_and_rotate());
   HOLDFAST_TRY(make_next_segment());
+  HOLDFAST_TRY(unlink(std::exchange(unlink_later.records, {})));
+  HOLDFAST_TRY(unlink_quarantined(std::exchange(unlink_later.quarantined, {})));
   const std::lock_guard lock(index_mutex);
   auto tidied_index = index->tidy();
   if (!tidied_index && tidied_index.error().kind != ErrorKind::full) return tidied_index;

@@ -235,6 +235,31 @@ TEST_P(SpoolCrash, NoRoomAtEveryStep_ThenRoomAgain_GoesOnWithoutARestart) {
   }
 }
 
+// Too many open files, an interrupted call: for a moment or from then on. Whoever is told so tries again later; a life
+// that ends of it is followed by one that finds everything.
+TEST_P(SpoolCrash, CallsUnavailableAtEveryStep_LoseNothing) {
+  const Scenario& scenario = GetParam();
+  const std::uint64_t steps = steps_of(scenario);
+  for (std::uint64_t step = 1; step <= steps; step += kStride) {
+    SpoolWorld world;
+    world.two_targets = scenario.two_targets;
+    world.fs.fail_at(step, {FaultKind::unavailable, step % 2 == 0, false});
+    scenario.run(world);
+    world.fs.clear_faults();
+    const std::string when = fmt::format("{}: unavailable at step {}", scenario.name, step);
+    if (step % 3 == 0) {
+      world.forget();
+      world.fs.lose_power(step);
+    }
+    if (!world.spool || !world.spool->maintain().ok()) {
+      world.forget();
+      ASSERT_TRUE(world.open()) << when << ": " << world.last_error;
+    }
+    world.expect_promises(when);
+    if (HasFatalFailure() || HasNonfatalFailure()) return;
+  }
+}
+
 TEST_P(SpoolCrash, WithoutDirectReads_WhatIsReadIsWrittenAgain) {
   const Scenario& scenario = GetParam();
   const std::uint64_t steps = steps_of(scenario);
