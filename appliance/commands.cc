@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
+#include <set>
 
 #include "appliance/status_answer.h"
 #include "crypto/text.h"
@@ -45,6 +47,11 @@ std::size_t limit_of(const Json& arguments) {
   return asked == 0 ? kUsuallyListed : static_cast<std::size_t>(std::min<std::uint64_t>(asked, kMaxPage));
 }
 
+// No sequence is above what a database can hold.
+Sequence after_of(const Json& arguments) {
+  return std::min<Sequence>(arguments["after"].count(), std::numeric_limits<std::int64_t>::max());
+}
+
 // Lists tell where to go on: `next` is given back as `after`; 0 at the end.
 template <typename Record, typename Show>
 Json page(const std::vector<Record>& records, std::size_t limit, Show show) {
@@ -74,7 +81,7 @@ Result<Json> audit(const Premises& premises, const Json&) {
 
 Result<Json> spool_list(const Premises& premises, const Json& arguments) {
   const std::size_t limit = limit_of(arguments);
-  const auto records = premises.spool.list(arguments["after"].count(), limit);
+  const auto records = premises.spool.list(after_of(arguments), limit);
   if (!records) return records.error();
   return page(*records, limit,
               [names = names_of(premises.spool)](const auto& one) { return summary_answer(one, names); });
@@ -95,7 +102,7 @@ Result<Json> spool_verify(const Premises& premises, const Json& arguments) {
     one.set("reason", reason_text(reason));
     bad.add(std::move(one));
   };
-  const auto next = premises.spool.verify(arguments["after"].count(), limit_of(arguments), note);
+  const auto next = premises.spool.verify(after_of(arguments), limit_of(arguments), note);
   if (!next) return next.error();
   Json json;
   json.set("bad", std::move(bad));
@@ -120,6 +127,7 @@ Result<Json> spool_discard(const Premises& premises, const Json& arguments) {
     return invalid("a reason of 1 to 200 bytes must be given; it goes to the log");
   const auto filter = parse_filter(arguments["filter"], premises.spool);
   if (!filter) return filter.error();
+  if (!arguments["dry_run"].is_null() && !arguments["dry_run"].is_flag()) return invalid("dry_run is true or false");
   const bool dry_run = arguments["dry_run"].flag();
   const auto count = premises.spool.discard(*filter, dry_run);
   if (!count) return count.error();
@@ -130,7 +138,7 @@ Result<Json> spool_discard(const Premises& premises, const Json& arguments) {
 
 Result<Json> quarantine_list(const Premises& premises, const Json& arguments) {
   const std::size_t limit = limit_of(arguments);
-  const auto records = premises.spool.list_quarantine(arguments["after"].count(), limit);
+  const auto records = premises.spool.list_quarantine(after_of(arguments), limit);
   if (!records) return records.error();
   return page(*records, limit,
               [names = names_of(premises.spool)](const auto& one) { return quarantined_answer(one, names); });
@@ -268,6 +276,11 @@ Result<Json> run_command(const Premises& premises, std::string_view command, con
 
 Result<RecordFilter> parse_filter(const Json& words, const Spool& spool) {
   RecordFilter filter;
+  std::set<std::string> names;
+  for (const Json& word : words.list()) {
+    if (!names.insert(word.text().substr(0, word.text().find('='))).second)
+      return invalid("a condition of a filter can be given once");
+  }
   for (const Json& word : words.list()) HOLDFAST_TRY(add_condition(filter, word.text(), spool));
   if (!filter.is_narrow() && !filter.everything) return invalid("a filter must be given; \"all\" for every record");
   if (filter.is_narrow() && filter.everything)

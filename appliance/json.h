@@ -35,6 +35,7 @@ class Json {
   bool is_null() const { return std::holds_alternative<std::monostate>(value_); }
   bool is_fields() const { return std::holds_alternative<Fields>(value_); }
   bool is_list() const { return std::holds_alternative<List>(value_); }
+  bool is_flag() const { return std::holds_alternative<bool>(value_); }
   bool is_text() const { return std::holds_alternative<std::string>(value_); }
 
   bool flag() const;

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <map>
 #include <mutex>
 
@@ -261,8 +262,11 @@ std::optional<std::string> unusable_file(const NatsOptions& options) {
                                                               {"tls_cert", options.tls_cert},
                                                               {"tls_key", options.tls_key}};
   for (const auto& [key, file] : files) {
-    if (!file.empty() && ::access(file.c_str(), R_OK) != 0)
+    if (file.empty()) continue;
+    if (::access(file.c_str(), R_OK) != 0)
       return fmt::format("{} ({}) cannot be read: {}", file, key, std::strerror(errno));
+    std::error_code error;
+    if (!std::filesystem::is_regular_file(file, error)) return fmt::format("{} ({}) is not a file", file, key);
   }
   if (!options.creds_file.empty() && !holds_credentials(options.creds_file))
     return options.creds_file + " holds no user's credentials";

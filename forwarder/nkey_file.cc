@@ -1,6 +1,7 @@
 #include "forwarder/nkey_file.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 
 #include "crypto/nkey.h"
@@ -14,6 +15,8 @@ namespace {
 template <typename Look>
 auto with_secret_text(const std::string& path, const Look& look) {
   constexpr std::size_t kMostBytes = 64u << 10;
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return look(std::string_view());  // a pipe may never answer
   std::ifstream file;
   file.rdbuf()->pubsetbuf(nullptr, 0);  // no copy of a secret that we cannot wipe
   file.open(path, std::ios::binary);

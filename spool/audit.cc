@@ -7,11 +7,9 @@ namespace holdfast {
 Result<AuditReport> Spool::audit() {
   Parts& parts = *parts_;
   if (const auto error = parts.dead_error()) return *error;
-  // Housekeeping waits, so no file comes or goes but those of commits; the intake goes on while the journal has room.
-  const std::lock_guard upkeep(parts.upkeep_mutex);
-  HOLDFAST_TRY(parts.checked(parts.set_aside_rejected()));
-  HOLDFAST_TRY(parts.checked(parts.apply_settled()));
+  // In steps, between which intake, targets and housekeeping go on: a million files take a while.
   while (parts.reconcile.load() != Parts::Reconcile::finished) {
+    const std::lock_guard upkeep(parts.upkeep_mutex);
     auto compared = parts.reconcile_step();
     if (!compared) return parts.fail(compared.error());
   }
@@ -19,7 +17,11 @@ Result<AuditReport> Spool::audit() {
   HOLDFAST_TRY(parts.checked(parts.count_rows_without_file(report)));
   HOLDFAST_TRY(parts.checked(parts.count_files_without_row(report)));
 
-  // The sums, at one moment between two commits.
+  // The sums, at one moment: what is on its way out, where the disk has room to write that down, has left.
+  const std::lock_guard upkeep(parts.upkeep_mutex);
+  for (const auto& done : {parts.set_aside_rejected(), parts.apply_settled()}) {
+    if (!done && done.error().kind != ErrorKind::full) return parts.fail(done.error());
+  }
   const std::lock_guard commit(parts.commit_mutex);
   std::uint64_t damaged = 0, ignored = 0;
   HOLDFAST_TRY(parts.checked(
@@ -45,6 +47,7 @@ Result<AuditReport> Spool::audit() {
 
 Result<void> Spool::Parts::count_rows_without_file(AuditReport& report) {
   for (Sequence after = 0;;) {
+    const std::lock_guard upkeep(upkeep_mutex);  // no row of these loses its file meanwhile
     std::vector<IndexedRecord> rows;
     {
       const std::lock_guard lock(index_mutex);
@@ -63,10 +66,11 @@ Result<void> Spool::Parts::count_rows_without_file(AuditReport& report) {
   }
 }
 
-// A directory at a time, against what it must hold by the rows there are.
+// A directory at a time, against what it must hold by the rows there are. No file comes or goes there meanwhile.
 Result<void> Spool::Parts::count_files_without_row(AuditReport& report) {
   std::uint64_t ignored = 0;
   for (unsigned directory = 0; directory < expected_names.size(); ++directory) {
+    const std::lock_guard upkeep(upkeep_mutex);
     const std::lock_guard commit_lock(commit_mutex);
     std::int64_t more = -expected_names[directory];
     HOLDFAST_TRY(files->list_directory(

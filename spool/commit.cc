@@ -55,7 +55,6 @@ class Commit {
   std::vector<JournalRecord> batched_;  // in the batch, not appended yet; spots are relative to its first frame
   std::vector<JournalRecord> direct_;   // in files, not synced yet
   std::uint32_t frames_ = 0;
-  DirtyDirectories direct_dirty_;
   bool quarantine_is_full_ = false;
 };
 
@@ -370,14 +369,14 @@ Result<Sequence> Commit::add_to_files(const Prepared& prepared) {
   encode_body(prepared.arrival->identity.key, prepared.arrival->envelope, body);
   parts_.seal(header, body, frame);
   // Whether or not the lot is synced at once, this file is: nothing else holds the record.
-  HOLDFAST_TRY(parts_.files->write(prepared.id, sequence, frame, !parts_.whole_sync, direct_dirty_));
+  HOLDFAST_TRY(parts_.files->write(prepared.id, sequence, frame, !parts_.whole_sync, parts_.direct_dirty));
   direct_.push_back(journal_record(header, {0, 0, static_cast<std::uint32_t>(frame.size())}, prepared.position));
   return sequence;
 }
 
 Result<void> Commit::file_direct() {
   if (direct_.empty()) return {};
-  HOLDFAST_TRY(parts_.files->sync_lot(parts_.whole_sync, direct_dirty_));
+  HOLDFAST_TRY(parts_.files->sync_lot(parts_.whole_sync, parts_.direct_dirty));
   IndexChange change;
   {
     const std::lock_guard lock(parts_.state_mutex);

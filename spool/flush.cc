@@ -96,6 +96,7 @@ Result<void> Spool::Parts::add_rows(std::vector<Flushed>& written) {
                               record.accepted_wall_ns, waiting_targets(record)});
       if (!complete(record)) continue;
       // Settled while it was written: it has a file now, so it leaves as those do, with a tombstone (R20).
+      drop_reject_marks(record.sequence);
       change.left.push_back(record.sequence);
       left.emplace_back(record.id, record.sequence);
     }

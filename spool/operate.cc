@@ -175,22 +175,14 @@ Result<std::uint64_t> Spool::retarget(TargetNumber from, TargetNumber to) {
   for (Sequence after = 0;;) {
     auto some = list(after, kRecordsAtOnce);
     if (!some) return some.error();
-    const std::lock_guard upkeep(parts.upkeep_mutex);
-    IndexChange change;
-    std::vector<JournalRecord*> to_file;
+    std::vector<Sequence> page;
     for (const RecordSummary& summary : *some) {
       after = summary.sequence;
-      if (std::ranges::find(summary.waiting, from) == summary.waiting.end()) continue;
-      change.settled.emplace_back(from, summary.sequence);
-      change.waiting.emplace_back(to, summary.sequence);
-      const std::lock_guard lock(parts.state_mutex);
-      JournalRecord* record = parts.records.find(summary.sequence);
-      if (record != nullptr && record->place == Place::journal) to_file.push_back(record);
+      if (std::ranges::find(summary.waiting, from) != summary.waiting.end()) page.push_back(summary.sequence);
     }
-    // Only a row can say that a record waits for a target which its route does not name.
-    HOLDFAST_TRY(parts.checked(parts.flush(to_file)));
-    HOLDFAST_TRY(parts.checked(parts.apply(change, Durability::durable)));
-    changed += change.settled.size();
+    auto count = parts.retarget(page, from, to);
+    if (!count) return parts.fail(count.error());
+    changed += *count;
     if (some->size() < kRecordsAtOnce) break;
   }
   {
@@ -199,6 +191,53 @@ Result<std::uint64_t> Spool::retarget(TargetNumber from, TargetNumber to) {
   }
   parts.call_back();
   return changed;
+}
+
+// Of those that still wait for it. The row gets a route in which the new target stands where the old one stood,
+// required or not.
+Result<std::uint64_t> Spool::Parts::retarget(const std::vector<Sequence>& page, TargetNumber from, TargetNumber to) {
+  const std::lock_guard upkeep(upkeep_mutex);
+  std::vector<JournalRecord*> to_file;
+  {
+    const std::lock_guard lock(state_mutex);
+    for (const Sequence sequence : page) {
+      JournalRecord* record = records.find(sequence);
+      if (record != nullptr && record->place == Place::journal && !complete(*record)) to_file.push_back(record);
+    }
+  }
+  // Only a row can say that a record goes another way than its frame says.
+  HOLDFAST_TRY(flush(to_file));
+  HOLDFAST_TRY(apply_settled());
+  IndexChange change;
+  for (const Sequence sequence : page) {
+    std::optional<IndexedRecord> row;
+    {
+      const std::lock_guard lock(index_mutex);
+      auto found = index->find(sequence);
+      if (!found) return found.error();
+      row = *found;
+    }
+    if (!row || std::ranges::find(row->waiting, from) == row->waiting.end()) continue;
+    auto ends = route(row->route);
+    for (RouteTarget& end : ends) {
+      if (end.target == from) end.target = to;
+    }
+    std::ranges::stable_sort(ends, {}, [](const RouteTarget& end) { return !end.required; });
+    std::vector<RouteTarget> once;
+    for (const RouteTarget& end : ends) {
+      if (std::ranges::find(once, end.target, &RouteTarget::target) == once.end()) once.push_back(end);
+    }
+    auto number = number_of_route(once);
+    if (!number) return number.error();
+    row->route = *number;
+    std::erase(row->waiting, from);
+    std::erase(row->waiting, to);
+    row->waiting.push_back(to);
+    change.filed.push_back(std::move(*row));
+  }
+  if (change.filed.empty()) return 0;
+  HOLDFAST_TRY(apply(change, Durability::durable));
+  return change.filed.size();
 }
 
 }  // namespace holdfast

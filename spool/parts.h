@@ -62,6 +62,7 @@ struct Rejection {
   TargetNumber target{};  // 0: found by the spool itself
   Reason reason = Reason::none;
   std::string words;
+  bool begun = false;  // its file in quarantine may be there
 };
 
 // What is known of a target besides its records in files.
@@ -101,7 +102,8 @@ struct Spool::Parts {
 
   // Under commit_mutex.
   std::atomic<Sequence> next_sequence{0};
-  Bytes batch;  // reused from commit to commit
+  Bytes batch;                    // reused from commit to commit
+  DirtyDirectories direct_dirty;  // outlives a commit that failed: what it made there is not synced yet
   Bytes body;
   std::atomic<std::uint64_t> sealed_bytes{0};  // with the current data key
 
@@ -175,6 +177,7 @@ struct Spool::Parts {
   Result<void> save(Manifest changed);                       // signs and saves, then it is the manifest
   std::vector<RouteTarget> route(RouteNumber number) const;  // takes state_mutex
   const std::vector<RouteTarget>& route_locked(RouteNumber number) const;
+  Result<RouteNumber> number_of_route(const std::vector<RouteTarget>& route_targets);  // upkeep_mutex held
   TargetBits all_bits(RouteNumber route) const;  // state_mutex held, as for the next ones
   TargetBits required_bits(RouteNumber route) const;
   TargetBits bit_of(RouteNumber route, TargetNumber target) const;
@@ -225,7 +228,9 @@ struct Spool::Parts {
   Result<void> settle_filed(const std::vector<FiledSettlement>& settlements);
   void settle_one(TargetNumber target, const Settlement& settlement);
   void set_aside_if_only_rejections_wait(const JournalRecord& record);  // state_mutex held
-  void drop_reject_marks(Sequence sequence);                            // state_mutex held
+  void drop_reject_marks(Sequence sequence);                            // state_mutex held, as for the next two
+  void ask_for_forgotten_rejections();
+  void unhide(Sequence sequence);
 
   // flush.cc
   Result<bool> flush_lingering();
@@ -254,7 +259,8 @@ struct Spool::Parts {
 
   // set_aside.cc
   Result<void> set_aside_rejected();
-  Result<void> set_aside(const Rejection& rejection);
+  Result<void> set_aside(Rejection& rejection);
+  Result<void> remove_begun(const Rejection& rejection);
   void remember_rejection(const Rejection& rejection);  // state_mutex held
   Result<Bytes> frame_to_set_aside(const Rejection& rejection, const std::optional<IndexedRecord>& row);
   bool other_required_waits(const Rejection& rejection, const std::optional<IndexedRecord>& row);  // state_mutex held
@@ -285,6 +291,7 @@ struct Spool::Parts {
   Result<Bytes> frame_of(const RecordSummary& summary);
   Result<bool> matches(const RecordFilter& filter, const RecordSummary& summary);
   Result<bool> discard_one(const RecordSummary& summary);
+  Result<std::uint64_t> retarget(const std::vector<Sequence>& page, TargetNumber from, TargetNumber to);
 
   // quarantine.cc
   Result<std::uint64_t> for_each_quarantined(const RecordFilter& filter,

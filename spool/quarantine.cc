@@ -112,8 +112,8 @@ Result<std::uint64_t> Spool::Parts::for_each_quarantined(
       wanted = wanted && (!filter.target || *filter.target == record.target);
       if (wanted && filter.subject) {
         auto bytes = files->read_quarantined(record.id, record.sequence);
-        if (!bytes) return bytes.error();
-        const Opened opened = open_quarantined(*bytes, *keyring);
+        if (!bytes && bytes.error().kind != ErrorKind::not_found) return bytes.error();
+        const Opened opened = bytes ? open_quarantined(*bytes, *keyring) : Opened{};
         wanted = opened.record && subject_matches(*filter.subject, opened.record->body.envelope.subject);
       }
       if (!wanted) continue;
@@ -144,6 +144,8 @@ Result<std::uint64_t> Spool::requeue(const RecordFilter& filter, const Reroute& 
 // Sealed again under a sequence of its own, into a file that is on the medium before the quarantine loses it.
 Result<bool> Spool::Parts::requeue_one(const QuarantinedRecord& record, const Reroute& reroute) {
   auto bytes = files->read_quarantined(record.id, record.sequence);
+  // Somebody removed the file: the next start raises the alarm.
+  if (!bytes && bytes.error().kind == ErrorKind::not_found) return false;
   if (!bytes) return bytes.error();
   Opened opened = open_quarantined(*bytes, *keyring);
   if (!opened.record) return false;

@@ -78,7 +78,9 @@ std::optional<QuarantineName> parse_quarantine_name(std::string_view name) {
 Result<void> RecordFiles::prepare() {
   HOLDFAST_TRY(make_directory(fs_, std::string(kRecords)));
   HOLDFAST_TRY(make_directory(fs_, std::string(kQuarantine)));
-  return fs_.sync_directory("");
+  HOLDFAST_TRY(fs_.sync_directory(""));
+  // Directories that an earlier life made there: their names may not be on the medium (R55).
+  return fs_.sync_directory(std::string(kRecords));
 }
 
 Result<void> RecordFiles::write(const RecordId& id, Sequence sequence, ByteView frame, bool sync_each,
@@ -161,7 +163,11 @@ Result<Bytes> RecordFiles::read(const RecordId& id) {
 
 Result<bool> RecordFiles::remove(const RecordId& id, Sequence sequence, DirtyDirectories& dirty) {
   const auto header = peek(id);
-  if (!header && header.error().kind == ErrorKind::not_found) return true;
+  if (!header && header.error().kind == ErrorKind::not_found) {
+    // Not there in memory; on the medium it may be until the directory is synced (R26).
+    dirty.insert(record_directory(id));
+    return true;
+  }
   if (!header && header.error().kind != ErrorKind::corrupt) return header.error();
   if (header && header->sequence != sequence) return false;  // a later record of the same name (R25)
   if (!header) {
@@ -254,7 +260,10 @@ Result<void> RecordFiles::sync_lot(bool whole, DirtyDirectories& dirty) {
   if (whole) {
     HOLDFAST_TRY(fs_.sync_all());
   } else {
-    for (const auto& directory : dirty) HOLDFAST_TRY(fs_.sync_directory(directory));
+    for (const auto& directory : dirty) {
+      auto synced = fs_.sync_directory(directory);
+      if (!synced && synced.error().kind != ErrorKind::not_found) return synced;  // never made: nothing can come back
+    }
   }
   dirty.clear();
   return {};

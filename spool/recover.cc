@@ -175,7 +175,8 @@ Result<bool> Spool::Parts::recover_journal(std::vector<FiledSettlement>& done) {
   // The floor is above all that was ever given; a manifest that came from a backup is the exception (R48).
   auto in_index = index->highest_sequence();
   if (!in_index) return in_index.error();
-  next_sequence = std::max({first_sequence, highest + 1, *in_index + 1, index->retired_base() + 1});
+  first_sequence = std::max({first_sequence, highest + 1, *in_index + 1, index->retired_base() + 1});
+  next_sequence = first_sequence;
   return *from_medium;
 }
 

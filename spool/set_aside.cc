@@ -19,6 +19,7 @@ Result<void> Spool::Parts::set_aside_rejected() {
     Rejection rejection;
     {
       const std::lock_guard lock(state_mutex);
+      ask_for_forgotten_rejections();
       if (rejections.empty()) return {};
       rejection = std::move(rejections.front());
       rejections.pop_front();
@@ -64,7 +65,7 @@ void Spool::Parts::remember_rejection(const Rejection& rejection) {
   rejections_forgotten = true;
 }
 
-Result<void> Spool::Parts::set_aside(const Rejection& rejection) {
+Result<void> Spool::Parts::set_aside(Rejection& rejection) {
   std::optional<IndexedRecord> row;
   {
     const std::lock_guard lock(index_mutex);
@@ -73,14 +74,18 @@ Result<void> Spool::Parts::set_aside(const Rejection& rejection) {
     row = *found;
   }
   RecordId id = rejection.id;
+  bool left = false;
   {
     const std::lock_guard lock(state_mutex);
     const JournalRecord* record = records.find(rejection.sequence);
     const bool in_journal = record != nullptr && record->place == Place::journal && !complete(*record);
-    if (!row && !in_journal) {  // it has left meanwhile
-      std::erase_if(hidden, [&](const auto& entry) { return entry.first == rejection.sequence; });
-      return {};
-    }
+    if (!row && !in_journal) unhide(rejection.sequence);
+    left = !row && !in_journal;
+  }
+  if (left) return remove_begun(rejection);
+  {
+    const std::lock_guard lock(state_mutex);
+    const JournalRecord* record = records.find(rejection.sequence);
     id = row ? row->id : record->id;
     if (other_required_waits(rejection, row)) {
       remember_rejection(rejection);
@@ -109,6 +114,8 @@ Result<void> Spool::Parts::set_aside(const Rejection& rejection) {
   if (header) note_header = *header;
   Bytes note;
   append_note(note_header, known.reason, known.target, known.words, note);
+  rejection.id = id;
+  rejection.begun = true;
   // On the medium before the record's own place is touched (R28).
   HOLDFAST_TRY(files->write_quarantined(id, rejection.sequence, *frame, note));
 
@@ -128,6 +135,21 @@ Result<void> Spool::Parts::set_aside(const Rejection& rejection) {
   return leave_aside(rejection.sequence, id, row.has_value());
 }
 
+// It has left otherwise, after its file in quarantine was written and before the index knew: the file goes.
+Result<void> Spool::Parts::remove_begun(const Rejection& rejection) {
+  if (!rejection.begun) return {};
+  {
+    const std::lock_guard lock(index_mutex);
+    auto rows = index->list_quarantine(rejection.sequence - 1, 1);
+    if (!rows) return rows.error();
+    const bool there = std::ranges::any_of(*rows, [&](const QuarantinedRecord& row) {
+      return row.sequence == rejection.sequence && row.id == rejection.id;
+    });
+    if (there) return {};
+  }
+  return unlink_quarantined({{rejection.id, rejection.sequence}});
+}
+
 // What could not be read once can be read now: the memory's fault, or a damaged file whose frame the journal still
 // holds.
 Result<void> Spool::Parts::back_into_line(Sequence sequence) {
@@ -135,7 +157,7 @@ Result<void> Spool::Parts::back_into_line(Sequence sequence) {
   {
     const std::lock_guard lock(state_mutex);
     for (TargetState& target : targets) send_back(target);
-    std::erase_if(hidden, [&](const auto& entry) { return entry.first == sequence; });
+    unhide(sequence);
     JournalRecord* record = records.find(sequence);
     if (record != nullptr && record->place == Place::filed) damaged_file.push_back(record);
   }
@@ -147,7 +169,7 @@ Result<void> Spool::Parts::leave_aside(Sequence sequence, const RecordId& id, bo
   {
     const std::lock_guard lock(state_mutex);
     drop_reject_marks(sequence);
-    std::erase_if(hidden, [&](const auto& entry) { return entry.first == sequence; });
+    unhide(sequence);
     JournalRecord* record = records.find(sequence);
     if (record != nullptr && record->place == Place::journal) {
       leaves_journal(*record);
@@ -184,7 +206,7 @@ Result<void> Spool::Parts::declare_lost(Sequence sequence, const RecordId& id) {
   note_row_left(id, sequence);
   const std::lock_guard lock(state_mutex);
   drop_reject_marks(sequence);
-  std::erase_if(hidden, [&](const auto& entry) { return entry.first == sequence; });
+  unhide(sequence);
   return {};
 }
 

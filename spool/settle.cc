@@ -29,6 +29,11 @@ void Spool::Parts::settle_one(TargetNumber target, const Settlement& settlement)
   TargetState& state = target_state(target);
   if (settlement.fate == Fate::rejected) {
     ++state.rejected;
+    // On a disk that is full for long they only grow: those above the bound are asked for again.
+    if (rejections.size() >= kMaxRejectMarks) {
+      rejections_forgotten = true;
+      return;
+    }
     hidden.insert({settlement.sequence, target});
     rejections.push_back({settlement.sequence, {}, target, settlement.reason, settlement.words});
     return;
@@ -52,6 +57,7 @@ void Spool::Parts::settle_one(TargetNumber target, const Settlement& settlement)
   if (done_unwritten.empty()) done_since = clock.monotonic();
   done_unwritten.push_back({target, settlement.sequence});
   if (!complete(*record)) return set_aside_if_only_rejections_wait(*record);
+  drop_reject_marks(record->sequence);
   if (was_complete) return;
   // What optional targets have not got by now leaves with it.
   count_waiting(*record, record->waiting, false);
@@ -152,9 +158,19 @@ void Spool::Parts::drop_reject_marks(Sequence sequence) {
     hidden.erase(mark->first);
     mark = reject_marks.erase(mark);
   }
-  if (!rejections_forgotten || reject_marks.size() > kMaxRejectMarks / 2) return;
+  ask_for_forgotten_rejections();
+}
+
+void Spool::Parts::ask_for_forgotten_rejections() {
+  if (!rejections_forgotten || reject_marks.size() > kMaxRejectMarks / 2 || rejections.size() > kMaxRejectMarks / 2)
+    return;
   rejections_forgotten = false;
   for (TargetState& target : targets) send_back(target);
+}
+
+void Spool::Parts::unhide(Sequence sequence) {
+  auto entry = hidden.lower_bound({sequence, TargetNumber{}});
+  while (entry != hidden.end() && entry->first == sequence) entry = hidden.erase(entry);
 }
 
 // The records have tombstones on the medium. A name that comes back after a power cut meets its tombstone, which goes

@@ -201,18 +201,21 @@ Result<TargetNumber> Spool::target_number(const std::string& name) {
 }
 
 Result<RouteNumber> Spool::route_number(const std::vector<RouteTarget>& targets) {
-  Parts& parts = *parts_;
-  if (targets.empty() || targets.size() > kMaxRouteTargets) {
+  const std::lock_guard upkeep(parts_->upkeep_mutex);
+  return parts_->number_of_route(targets);
+}
+
+Result<RouteNumber> Spool::Parts::number_of_route(const std::vector<RouteTarget>& route_targets) {
+  if (route_targets.empty() || route_targets.size() > kMaxRouteTargets) {
     return Error{ErrorKind::invalid,
-                 fmt::format("a route has 1 to {} targets, not {}", kMaxRouteTargets, targets.size())};
+                 fmt::format("a route has 1 to {} targets, not {}", kMaxRouteTargets, route_targets.size())};
   }
-  const std::lock_guard upkeep(parts.upkeep_mutex);
-  Manifest changed = parts.manifest;
-  const auto known = std::ranges::find(changed.routes, targets);
+  Manifest changed = manifest;
+  const auto known = std::ranges::find(changed.routes, route_targets);
   const auto number = static_cast<RouteNumber>(known - changed.routes.begin() + 1);
   if (known == changed.routes.end()) {
-    changed.routes.push_back(targets);
-    HOLDFAST_TRY(parts.checked(parts.save(std::move(changed))));
+    changed.routes.push_back(route_targets);
+    HOLDFAST_TRY(checked(save(std::move(changed))));
   }
   return number;
 }

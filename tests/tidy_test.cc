@@ -26,7 +26,7 @@ const std::vector<std::string> kRooms = {"crypto", "spool", "forwarder", "applia
 // Which files may know a library: a whole name, or a prefix that ends in a slash or a dash.
 const std::map<std::string, Names> kDoors = {
     {"sodium.h", {"crypto/"}},
-    {"sqlite3.h", {"spool/database.cc"}},
+    {"sqlite3.h", {"spool/database.cc", "spool/database_vfs.cc"}},
     {"nats/", {"forwarder/nats_connection"}},
     {"toml++/", {"appliance/config_file.cc"}},
     {"CLI/", {"appliance/command_line.cc"}},
