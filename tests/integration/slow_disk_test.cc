@@ -13,8 +13,7 @@ using namespace std::chrono_literals;
 constexpr std::uint64_t kMessages = 20'000;
 
 TEST(SlowDisk, BatchesGrow_NothingComesTwice_AndItIsSaid) {
-  // What waits for a sync longer than this is kept alive, or comes again.
-  Scene scene("", "ack_wait = \"1s\"");
+  Scene scene;  // messages come again after two seconds (ack_wait), unless they are kept alive
   scene.publish(1, kMessages);
   scene.box.launch({"LD_PRELOAD=" HOLDFAST_SLOW_SYNC, "SLOW_SYNC_MS=70", "SLOW_SYNC_STALL=2000", "SLOW_SYNC_EVERY=25"});
   ASSERT_TRUE(eventually([&] { return !scene.box.status().is_null(); }, kPatience)) << scene.box.log();
