@@ -3,8 +3,8 @@
 #
 #     tests/run.sh [--no-install] [--preset NAME]...
 #
-# Without --preset: everything under `dev`, then the tests of the rooms, crashes included, under `asan-ubsan`. With it: everything
-# under each preset named. Exit status 0 means that every test passed; what was skipped is counted and listed with its reason.
+# Without --preset: everything under `dev`, ten power cuts of a real kernel (tests/powercut), then the tests of the rooms,
+# crashes included, under `asan-ubsan`. With it: everything under each preset named. Exit status 0 means that every test passed; what was skipped is counted and listed with its reason.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . packaging/packages.sh
@@ -24,7 +24,7 @@ while [ $# -gt 0 ]; do
   shift
 done
 
-[ "$install" = no ] || install_packages build test deb
+[ "$install" = no ] || install_packages build test powercut deb
 # Debian keeps nats-server in /usr/sbin, where not everybody looks.
 export PATH="$PATH:/usr/sbin"
 if command -v ccache >/dev/null; then
@@ -65,6 +65,7 @@ if [ ${#presets[@]} -gt 0 ]; then
   for preset in "${presets[@]}"; do run_preset "$preset" all || status=$?; done
 else
   run_preset dev all || status=$?
+  HOLDFAST_MAY_SKIP=yes tests/powercut/run.sh --no-install --build build/dev --cuts 10 || status=$?
   run_preset asan-ubsan room_tests --label-exclude '^(integration|house|packaging)$' || status=$?
 fi
 exit "$status"
