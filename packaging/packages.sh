@@ -49,7 +49,7 @@ packages_for() {
           libnats-dev libsodium-dev libsqlite3-dev libsystemd-dev \
           libfmt-dev libspdlog-dev libtomlplusplus-dev libcli11-dev ;;
       demo) echo nats-server ;;
-      test) echo libgtest-dev nats-server openssl systemd ;;
+      test) echo libgtest-dev nats-server openssl systemd patch ;;
       deb) echo dpkg-dev fakeroot lintian ;;
       fuzz) echo clang llvm ;;
       powercut) echo qemu-system-x86 cpio xz-utils e2fsprogs xfsprogs btrfs-progs ;;

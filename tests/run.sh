@@ -4,7 +4,8 @@
 #     tests/run.sh [--no-install] [--preset NAME]...
 #
 # Without --preset: everything under `dev`, ten power cuts of a real kernel (tests/powercut), then the tests of the rooms,
-# crashes included, under `asan-ubsan`. With it: everything under each preset named. Exit status 0 means that every test passed; what was skipped is counted and listed with its reason.
+# crashes included, under `asan-ubsan`. With it: everything under each preset named. Exit status 0 means that every test
+# passed; what was skipped is counted and listed with its reason.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . packaging/packages.sh
