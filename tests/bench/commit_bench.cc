@@ -10,7 +10,7 @@ namespace holdfast {
 namespace {
 
 constexpr std::size_t kBatches = 40;  // of a round: they fit one segment
-constexpr std::uint64_t kLogBytes = 16u << 20;
+constexpr std::uint64_t kLogBytes = 64u << 20;
 
 double commit_rate(BenchSpool& box, std::size_t size) {
   const std::size_t batches = std::max<std::size_t>(2, kBatches * kPayload / std::max(size, kPayload));
