@@ -37,6 +37,7 @@ fi
 report_skips() {
   awk '
     / Skipped$/ || /: Skipped$/ { reading = 1; reason = ""; next }
+    /^\[=+\]/ { reading = 0 }  # of a program that a test ran
     reading && /^\[  SKIPPED \] / { skipped[++count] = $4 ": " reason; reading = 0; next }
     reading && NF { reason = reason (reason == "" ? "" : " ") $0 }
     /^SKIP: / { skipped[++count] = substr($0, 7) }
