@@ -52,7 +52,7 @@ Result<void> Spool::Parts::flush(const std::vector<JournalRecord*>& to_file) {
   if (!added && added.error().kind != ErrorKind::io) {
     std::vector<const JournalRecord*> rowless;
     for (const Flushed& file : written) rowless.push_back(file.record);
-    HOLDFAST_TRY(remove_without_row(rowless));
+    HOLDFAST_TRY(undone(remove_without_row(rowless)));
   }
   HOLDFAST_TRY(added);
   return all_written;
@@ -121,7 +121,8 @@ Result<void> Spool::Parts::remove_without_row(const std::vector<const JournalRec
     }
   }
   for (const auto& [id, sequence] : names) {
-    HOLDFAST_TRY(undone(files->remove(id, sequence, dirty)));
+    auto removed = files->remove(id, sequence, dirty);
+    if (!removed) return removed.error();
   }
   return {};
 }
