@@ -19,6 +19,16 @@ std::array<std::uint8_t, kSize> keyed(const SecretKey& key, std::initializer_lis
   return digest;
 }
 
+// SipHash-2-4 with an output of 128 bits, keyed with the first 16 bytes of a derived key: for what is short and made
+// for every record.
+Mac siphash(const SecretKey& key, ByteView bytes) {
+  static_assert(sizeof(Mac::bytes) == crypto_shorthash_siphashx24_BYTES);
+  static_assert(SecretKey::kSize >= crypto_shorthash_siphashx24_KEYBYTES);
+  Mac mac;
+  crypto_shorthash_siphashx24(mac.bytes.data(), bytes.data(), bytes.size(), key.bytes().data());
+  return mac;
+}
+
 }  // namespace
 
 std::string RecordId::hex() const {
@@ -45,12 +55,27 @@ RecordId Namer::record_id(std::string_view canonical_key) const {
   return {keyed<32>(id_key_, {as_bytes(canonical_key)})};
 }
 
+// Poly1305 is fast wherever XChaCha20-Poly1305 is, and may be asked once for each key: the key is made for this id.
 ContentDigest Namer::content_digest(const RecordId& id, std::string_view subject, ByteView payload) const {
+  static_assert(sizeof(RecordId::bytes) >= crypto_core_hchacha20_INPUTBYTES);
+  static_assert(crypto_core_hchacha20_OUTPUTBYTES == crypto_onetimeauth_poly1305_KEYBYTES);
+  std::array<std::uint8_t, crypto_onetimeauth_poly1305_KEYBYTES> key;
+  crypto_core_hchacha20(key.data(), id.bytes.data(), content_key_.bytes().data(), nullptr);
+
   // With the subject's length in front, no byte can move between subject and payload unseen.
-  std::array<std::uint8_t, 36> head;
-  std::memcpy(head.data(), id.bytes.data(), id.bytes.size());
-  store_le(head.data() + id.bytes.size(), static_cast<std::uint32_t>(subject.size()));
-  return {keyed<16>(content_key_, {head, as_bytes(subject), payload})};
+  std::array<std::uint8_t, 4> subject_size;
+  store_le(subject_size.data(), static_cast<std::uint32_t>(subject.size()));
+  const ByteView subject_bytes = as_bytes(subject);
+  crypto_onetimeauth_poly1305_state state;
+  crypto_onetimeauth_poly1305_init(&state, key.data());
+  crypto_onetimeauth_poly1305_update(&state, subject_size.data(), subject_size.size());
+  crypto_onetimeauth_poly1305_update(&state, subject_bytes.data(), subject_bytes.size());
+  crypto_onetimeauth_poly1305_update(&state, payload.data(), payload.size());
+  ContentDigest digest;
+  static_assert(sizeof digest.bytes == crypto_onetimeauth_poly1305_BYTES);
+  crypto_onetimeauth_poly1305_final(&state, digest.bytes.data());
+  wipe(key);
+  return digest;
 }
 
 std::uint64_t Namer::stream_tag(std::string_view site_and_stream) const {
@@ -59,13 +84,13 @@ std::uint64_t Namer::stream_tag(std::string_view site_and_stream) const {
 }
 
 Mac Namer::header_mac(ByteView header) const {
-  return {keyed<16>(header_key_, {header})};
+  return siphash(header_key_, header);
 }
 Mac Namer::body_mac(ByteView done_body) const {
   return {keyed<16>(body_key_, {done_body})};
 }
 Mac Namer::batch_mac(ByteView header) const {
-  return {keyed<16>(batch_key_, {header})};
+  return siphash(batch_key_, header);
 }
 Mac Namer::manifest_mac(ByteView manifest) const {
   return {keyed<16>(manifest_key_, {manifest})};

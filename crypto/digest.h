@@ -1,7 +1,9 @@
 // Keyed digests: the names of records, the fingerprints of their contents, the seals on plaintext bytes.
 //
-// All that a Namer makes is BLAKE2b keyed with a key derived from the spool's naming key, one key per purpose, so that
-// who has the disk and not the key can neither compute nor confirm a name (RFC 7693; FORMAT.md, "Digests").
+// All that a Namer makes is keyed with a key derived from the spool's naming key, one key per purpose, so that who has
+// the disk and not the key can neither compute nor confirm a name (FORMAT.md, "Digests"). Names are BLAKE2b (RFC 7693);
+// what is made for every record and is no name is cheaper: Poly1305 (RFC 8439) and SipHash-2-4 (Aumasson and Bernstein,
+// "SipHash: a fast short-input PRF", 2012).
 #pragma once
 
 #include <array>

@@ -157,18 +157,25 @@ const char* reject_text(Reject reject) {
   return "unknown_reject";
 }
 
-void seal_frame(FrameHeader& header, ByteView body, const SecretKey& data_key, const Namer& namer, Bytes& out) {
+void seal_frame_at(std::span<std::uint8_t> place, FrameHeader& header, ByteView body, const SecretKey& data_key,
+                   const Namer& namer) {
   require(is_sealed(header), "only a put or a note can be sealed");
   require(header.data_key_id != 0, "a sealed frame names its data key");
   require(body.size() <= kMaxFrameBody - kFrameTagSize, "a frame body over the limit");
+  require(place.size() == sealed_frame_size(body.size()), "a sealed frame in a place of another size");
   header.body_size = static_cast<std::uint32_t>(body.size() + kFrameTagSize);
   header.nonce = fresh_nonce();
 
-  std::uint8_t* frame = extend(out, kFrameHeaderSize + header.body_size);
+  std::uint8_t* frame = place.data();
   store_facts(header, frame);
   crypto_aead_xchacha20poly1305_ietf_encrypt(frame + kFrameHeaderSize, nullptr, body.data(), body.size(), frame,
                                              kAssociatedSize, nullptr, header.nonce.data(), data_key.bytes().data());
   finish(header, namer, frame);
+}
+
+void seal_frame(FrameHeader& header, ByteView body, const SecretKey& data_key, const Namer& namer, Bytes& out) {
+  const std::size_t size = sealed_frame_size(body.size());
+  seal_frame_at({extend(out, size), size}, header, body, data_key, namer);
 }
 
 void write_done_frame(FrameHeader& header, ByteView body, const Namer& namer, Bytes& out) {

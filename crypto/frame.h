@@ -90,8 +90,16 @@ class [[nodiscard]] Parsed {
   Reject reject_ = Reject::short_header;
 };
 
-// Appends a sealed frame to `out`, where `body` must not lie. Kind put or note, data_key_id not 0. Sets body_size,
-// nonce and body_crc of `header`. The body is sealed straight into its place: one pass, no copy.
+// Of a body of so many bytes.
+constexpr std::size_t sealed_frame_size(std::size_t body) {
+  return kFrameHeaderSize + body + kFrameTagSize;
+}
+
+// Writes a sealed frame of just that size to `frame`, where `body` must not lie. Kind put or note, data_key_id not 0.
+// Sets body_size, nonce and body_crc of `header`. The body is sealed straight into its place: one pass, no copy.
+void seal_frame_at(std::span<std::uint8_t> frame, FrameHeader& header, ByteView body, const SecretKey& data_key,
+                   const Namer& namer);
+// The same, appended to `out`.
 void seal_frame(FrameHeader& header, ByteView body, const SecretKey& data_key, const Namer& namer, Bytes& out);
 
 // Appends a done frame. Sets `content` to the body's MAC, data_key_id and nonce to zero, body_size and body_crc.

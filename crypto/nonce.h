@@ -9,7 +9,7 @@ namespace holdfast {
 
 using Nonce = std::array<std::uint8_t, 24>;
 
-// Never given before. Drawn from the kernel 32 at a time, since asking for each costs more than sealing a small record;
+// Never given before. Drawn 64 at a time from a fresh seed, since asking the kernel for each costs as much as a digest;
 // a forked child starts with none of its parent's. Threads: any, each has its own supply.
 Nonce fresh_nonce();
 

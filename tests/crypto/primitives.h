@@ -48,6 +48,21 @@ inline Blob derive(const Blob& key, std::string_view label) {
   return hash(key, 32, Blob(label.begin(), label.end()));
 }
 
+// S(key, text)
+inline Blob siphash(const Blob& key, const Blob& text) {
+  Blob mac(16);
+  crypto_shorthash_siphashx24(mac.data(), text.data(), text.size(), key.data());
+  return mac;
+}
+
+// P(HC(key, in), text)
+inline Blob poly1305_of_hchacha(const Blob& key, const Blob& in, const Blob& text) {
+  Blob once(32), digest(16);
+  crypto_core_hchacha20(once.data(), in.data(), key.data(), nullptr);
+  crypto_onetimeauth(digest.data(), text.data(), text.size(), once.data());
+  return digest;
+}
+
 inline Blob aead_seal(const Blob& key, const Blob& nonce, const Blob& associated, const Blob& plain) {
   Blob sealed(plain.size() + 16);
   crypto_aead_xchacha20poly1305_ietf_encrypt(sealed.data(), nullptr, plain.data(), plain.size(), associated.data(),

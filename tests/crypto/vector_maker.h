@@ -18,6 +18,8 @@ using primitives::hash;
 using primitives::join;
 using primitives::little_endian;
 using primitives::part;
+using primitives::poly1305_of_hchacha;
+using primitives::siphash;
 using vectors::blob;
 using vectors::Blob;
 using vectors::Vector;
@@ -80,7 +82,7 @@ struct Frame {
     if (is_sealed()) body = aead_seal(data_key, nonce, part(header, 0, associated_size), plain);
     if (after) after(header, body);
     header = join({header, little_endian(crc(body) ^ crc_flip, 4)});
-    return join({header, hash(mac_key, 16, header), body});
+    return join({header, siphash(mac_key, header), body});
   }
 };
 
