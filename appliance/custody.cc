@@ -75,7 +75,9 @@ Result<Custody> open_custody(const Config& config, const SecretKey& key) {
   auto files = open_posix_file_system(spool_directory(config));
   if (!files) return files.error();
   custody.files = std::move(*files);
-  auto spool = Spool::open(*custody.files, system_clock(), config.spool, key);
+  SpoolOptions options = config.spool;
+  options.helpers = helpers_of_this_machine();
+  auto spool = Spool::open(*custody.files, system_clock(), options, key);
   if (!spool) return Error{spool.error().kind, spool_directory(config) + ": " + spool.error().text};
   custody.spool = std::move(*spool);
 

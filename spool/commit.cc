@@ -18,6 +18,10 @@ std::string conflict_key(const Arrival& arrival) {
   return arrival.identity.key + ":conflict:" + to_hex(sha256(content));
 }
 
+bool same_content(const Arrival& a, const Arrival& b) {
+  return a.envelope.subject == b.envelope.subject && a.envelope.payload == b.envelope.payload;
+}
+
 }  // namespace
 
 // One group on its way to the disk.
@@ -25,6 +29,8 @@ class Commit {
  public:
   explicit Commit(Spool::Parts& parts) : parts_(parts) { parts_.batch.assign(kBatchHeaderSize, 0); }
 
+  // Of so many arrivals at most.
+  void expect(std::size_t arrivals);
   // Verdicts are filled in; they count only when finish() has returned well.
   Result<void> take(CommitRequest& request);
   Result<void> finish();
@@ -36,14 +42,16 @@ class Commit {
     SeenIn where = SeenIn::nowhere;
     bool same_content = true;
   };
-  Result<Found> look_up(const Prepared& prepared);
-  Result<Found> look_up_older(const Prepared& prepared);
-  Result<Verdict> decide(const Prepared& prepared);
-  Result<Verdict> set_aside(const Prepared& prepared, Reason reason, VerdictKind kind, SeenIn seen);
-  Result<Sequence> add_to_batch(const Prepared& prepared);
-  Result<Sequence> add_to_files(const Prepared& prepared);
+  Result<Found> look_up(Prepared& prepared);
+  Result<Found> look_up_older(Prepared& prepared);
+  Result<Verdict> decide(Prepared& prepared);
+  Result<Verdict> set_aside(Prepared& prepared, Reason reason, VerdictKind kind, SeenIn seen);
+  Result<Sequence> add_to_batch(Prepared& prepared);
+  Result<Sequence> add_to_files(Prepared& prepared);
+  const ContentDigest& content_of(Prepared& prepared) const;
   FrameHeader header_of(const Prepared& prepared, Sequence sequence) const;
   Result<void> make_room(std::size_t frame_size);
+  void seal_batch();
   Result<void> append();
   Result<void> file_direct();
   void add_done_frame();
@@ -51,27 +59,31 @@ class Commit {
 
   Spool::Parts& parts_;
   std::unique_lock<std::mutex> commit_lock_{parts_.commit_mutex};
-  std::map<RecordId, ContentDigest> in_group_;
+  const Moment moment_ = parts_.moment();  // of acceptance
+  boost::unordered_flat_map<RecordId, const Arrival*, IdHash> in_group_;
   std::vector<JournalRecord> batched_;  // in the batch, not appended yet; spots are relative to its first frame
-  std::vector<JournalRecord> direct_;   // in files, not synced yet
+  std::vector<std::pair<FrameHeader, Prepared*>> unsealed_;  // of these, until all is there
+  std::vector<JournalRecord> direct_;                        // in files, not synced yet
   std::uint32_t frames_ = 0;
   bool quarantine_is_full_ = false;
 };
 
 std::vector<Prepared> Spool::Parts::prepare(std::span<const Arrival> arrivals) const {
   const Namer& namer = keyring->namer();
-  std::vector<Prepared> prepared;
-  prepared.reserve(arrivals.size());
-  for (const Arrival& arrival : arrivals) {
-    Prepared one;
+  std::vector<Prepared> prepared(arrivals.size());
+  std::uint64_t tag = 0;
+  const std::string* tagged = nullptr;  // the stream that it is of: a batch comes from one
+  for (std::size_t i = 0; i < arrivals.size(); ++i) {
+    const Arrival& arrival = arrivals[i];
+    Prepared& one = prepared[i];
     one.arrival = &arrival;
     one.id = namer.record_id(arrival.identity.key);
-    one.content = namer.content_digest(one.id, arrival.envelope.subject, arrival.envelope.payload);
     if (arrival.identity.positional && arrival.refused == Reason::none) {
-      one.position = position_at(arrival.envelope.origin);
+      const Origin& origin = arrival.envelope.origin;
+      if (tagged == nullptr || *tagged != origin.stream) tag = stream_tag(*(tagged = &origin.stream));
+      one.position = StreamPosition{tag, origin.sequence, origin.timestamp_ns};
     }
-    one.frame_size = kFrameHeaderSize + encoded_size(arrival.identity.key, arrival.envelope) + kFrameTagSize;
-    prepared.push_back(std::move(one));
+    one.frame_size = sealed_frame_size(encoded_size(arrival.identity.key, arrival.envelope));
   }
   return prepared;
 }
@@ -119,6 +131,9 @@ void Spool::Parts::commit_group(std::span<CommitRequest* const> group) {
       if (error.kind == ErrorKind::full && !commit.quarantine_is_full()) note_no_room();
       return fail(error);
     };
+    std::size_t arrivals = 0;
+    for (const CommitRequest* request : group) arrivals += request->prepared.size();
+    commit.expect(arrivals);
     for (CommitRequest* request : group) {
       if (auto taken = commit.take(*request); !taken) request->error = give_up(taken.error());
       if (const auto error = dead_error()) return refuse_all(*error);
@@ -142,9 +157,15 @@ void Spool::Parts::commit_group(std::span<CommitRequest* const> group) {
   if (wake_up) wake_up();
 }
 
+void Commit::expect(std::size_t arrivals) {
+  in_group_.reserve(arrivals);
+  batched_.reserve(arrivals);
+  unsealed_.reserve(arrivals);
+}
+
 Result<void> Commit::take(CommitRequest& request) {
   request.verdicts.reserve(request.prepared.size());
-  for (const Prepared& prepared : request.prepared) {
+  for (Prepared& prepared : request.prepared) {
     auto verdict = decide(prepared);
     if (!verdict) return verdict.error();
     request.verdicts.push_back(*verdict);
@@ -153,7 +174,7 @@ Result<void> Commit::take(CommitRequest& request) {
   return file_direct();
 }
 
-Result<Verdict> Commit::decide(const Prepared& prepared) {
+Result<Verdict> Commit::decide(Prepared& prepared) {
   const auto found = look_up(prepared);
   if (!found) return found.error();
   const bool too_large =
@@ -173,26 +194,26 @@ Result<Verdict> Commit::decide(const Prepared& prepared) {
   const bool to_file = parts_.options.linger.count() == 0 || prepared.frame_size > parts_.journal->largest_frame();
   const auto sequence = to_file ? add_to_files(prepared) : add_to_batch(prepared);
   if (!sequence) return sequence.error();
-  in_group_.emplace(prepared.id, prepared.content);
+  in_group_.emplace(prepared.id, prepared.arrival);
   return Verdict{VerdictKind::accepted, SeenIn::nowhere, Reason::none, prepared.id, *sequence};
 }
 
-Result<Commit::Found> Commit::look_up(const Prepared& prepared) {
+Result<Commit::Found> Commit::look_up(Prepared& prepared) {
   if (const auto earlier = in_group_.find(prepared.id); earlier != in_group_.end()) {
-    return Found{SeenIn::batch, earlier->second == prepared.content};
+    return Found{SeenIn::batch, same_content(*earlier->second, *prepared.arrival)};
   }
   {
     const std::lock_guard lock(parts_.state_mutex);
     if (const JournalRecord* record = parts_.records.find(prepared.id)) {
       const bool left = record->place == Place::aside || (record->place == Place::journal && parts_.complete(*record));
-      return Found{left ? SeenIn::ledger : SeenIn::custody, record->content == prepared.content};
+      return Found{left ? SeenIn::ledger : SeenIn::custody, record->content == content_of(prepared)};
     }
   }
   return look_up_older(prepared);
 }
 
 // What the ledger knows may still be in a file: only the file's absence says that it left (R47).
-Result<Commit::Found> Commit::look_up_older(const Prepared& prepared) {
+Result<Commit::Found> Commit::look_up_older(Prepared& prepared) {
   std::optional<Seen> seen;
   {
     const std::lock_guard lock(parts_.index_mutex);
@@ -206,27 +227,34 @@ Result<Commit::Found> Commit::look_up_older(const Prepared& prepared) {
   const bool reconciled = parts_.reconcile.load() == Spool::Parts::Reconcile::finished;
   if (!seen && reconciled) return Found{};
   const auto header = parts_.files->peek(prepared.id);
-  if (header) return Found{SeenIn::custody, header->content == prepared.content};
+  if (header) return Found{SeenIn::custody, header->content == content_of(prepared)};
   if (header.error().kind != ErrorKind::not_found && header.error().kind != ErrorKind::corrupt) return header.error();
   if (!seen) return Found{};
-  return Found{SeenIn::ledger, std::equal(seen->content.begin(), seen->content.end(), prepared.content.bytes.begin())};
+  return Found{SeenIn::ledger,
+               std::equal(seen->content.begin(), seen->content.end(), content_of(prepared).bytes.begin())};
 }
 
+const ContentDigest& Commit::content_of(Prepared& prepared) const {
+  const Envelope& envelope = prepared.arrival->envelope;
+  if (!prepared.content)
+    prepared.content = parts_.keyring->namer().content_digest(prepared.id, envelope.subject, envelope.payload);
+  return *prepared.content;
+}
+
+// Without the content digest.
 FrameHeader Commit::header_of(const Prepared& prepared, Sequence sequence) const {
-  FrameHeader header = parts_.header_for(sequence, prepared.id, prepared.arrival->route, prepared.arrival->priority);
-  header.content = prepared.content;
-  return header;
+  const Arrival& arrival = *prepared.arrival;
+  return parts_.header_for(moment_, sequence, prepared.id, arrival.route, arrival.priority);
 }
 
 // Set aside before anything may be acknowledged (R13): the file is on the medium, and remembered, when this returns.
-Result<Verdict> Commit::set_aside(const Prepared& prepared, Reason reason, VerdictKind kind, SeenIn seen) {
+Result<Verdict> Commit::set_aside(Prepared& prepared, Reason reason, VerdictKind kind, SeenIn seen) {
   Prepared own = prepared;
   std::string key = prepared.arrival->identity.key;
   if (kind == VerdictKind::conflict) {
     key = conflict_key(*prepared.arrival);
     own.id = parts_.keyring->namer().record_id(key);
-    own.content =
-        parts_.keyring->namer().content_digest(own.id, own.arrival->envelope.subject, own.arrival->envelope.payload);
+    own.content.reset();
     own.position.reset();
     auto again = look_up(own);
     if (!again) return again.error();
@@ -244,6 +272,7 @@ Result<Verdict> Commit::set_aside(const Prepared& prepared, Reason reason, Verdi
   }
   const Sequence sequence = parts_.next_sequence++;
   FrameHeader header = header_of(own, sequence);
+  header.content = content_of(own);
   Bytes body, frame, note;
   encode_body(key, own.arrival->envelope, body);
   parts_.seal(header, body, frame);
@@ -253,18 +282,18 @@ Result<Verdict> Commit::set_aside(const Prepared& prepared, Reason reason, Verdi
   change.set_aside.push_back({sequence, own.id, reason, TargetNumber{}, own.arrival->route, header.priority,
                               frame.size() + note.size(), header.accepted_wall_ns});
   change.add.taken = 1;
-  change.remember.push_back({own.id, own.position, own.content});
+  change.remember.push_back({own.id, own.position, content_of(own)});
   if (auto applied = parts_.apply(change, Durability::lazy); !applied) {
     if (applied.error().kind != ErrorKind::io) HOLDFAST_TRY(undone(parts_.files->remove_quarantined(own.id, sequence)));
     return applied.error();
   }
-  in_group_.emplace(own.id, own.content);
+  in_group_.emplace(own.id, own.arrival);
   return Verdict{kind, seen, reason, own.id, sequence};
 }
 
 // Records become due in the order of their sequences, whichever way each goes: a reader's cursor that has passed one
 // never looks back (R15).
-Result<Sequence> Commit::add_to_batch(const Prepared& prepared) {
+Result<Sequence> Commit::add_to_batch(Prepared& prepared) {
   HOLDFAST_TRY(file_direct());
   const std::size_t pending = parts_.batch.size() - kBatchHeaderSize;
   if (!parts_.journal->fits(pending + prepared.frame_size) || pending + prepared.frame_size > kMaxBatchBytes) {
@@ -275,18 +304,33 @@ Result<Sequence> Commit::add_to_batch(const Prepared& prepared) {
 
   // Only now: a segment's base is below every sequence in it.
   const Sequence sequence = parts_.next_sequence++;
-  FrameSpot spot{0, static_cast<std::uint32_t>(parts_.batch.size() - kBatchHeaderSize), 0};
-  FrameHeader header = header_of(prepared, sequence);
-  parts_.body.clear();
-  encode_body(prepared.arrival->identity.key, prepared.arrival->envelope, parts_.body);
-  parts_.seal(header, parts_.body, parts_.batch);
-  spot.size = static_cast<std::uint32_t>(parts_.batch.size() - kBatchHeaderSize) - spot.offset;
+  const FrameSpot spot{0, static_cast<std::uint32_t>(parts_.batch.size() - kBatchHeaderSize),
+                       static_cast<std::uint32_t>(prepared.frame_size)};
+  parts_.batch.resize(parts_.batch.size() + spot.size);
+  const FrameHeader header = header_of(prepared, sequence);
   JournalRecord record = journal_record(header, spot, prepared.position);
   record.accepted = Nanoseconds(header.accepted_mono_ns);
   record.this_life = true;
   batched_.push_back(std::move(record));
+  unsealed_.emplace_back(header, &prepared);
   ++frames_;
   return sequence;
+}
+
+// Content and frame of each into its place.
+void Commit::seal_batch() {
+  parts_.crew.share(unsealed_.size(), kSealTogether, [this](std::size_t first, std::size_t last) {
+    Bytes body;
+    for (std::size_t i = first; i < last; ++i) {
+      auto& [header, prepared] = unsealed_[i];
+      const FrameSpot& spot = batched_[i].spot;
+      header.content = batched_[i].content = content_of(*prepared);
+      body.clear();
+      encode_body(prepared->arrival->identity.key, prepared->arrival->envelope, body);
+      parts_.seal_at(std::span(parts_.batch).subspan(kBatchHeaderSize + spot.offset, spot.size), header, body);
+    }
+  });
+  unsealed_.clear();
 }
 
 // What was settled meanwhile rides on this sync; it must leave room for a frame.
@@ -300,7 +344,7 @@ void Commit::add_done_frame() {
     }
     settlements.swap(parts_.done_unwritten);
   }
-  FrameHeader header = parts_.header_for(0, RecordId{}, RouteNumber{}, 0);
+  FrameHeader header = parts_.header_for(moment_, 0, RecordId{}, RouteNumber{}, 0);
   header.kind = FrameKind::done;
   header.data_key_id = 0;
   Bytes body;
@@ -329,6 +373,7 @@ Result<void> Commit::make_room(std::size_t frame_size) {
 
 Result<void> Commit::append() {
   if (frames_ == 0) return {};
+  seal_batch();
   const auto puts = static_cast<std::uint32_t>(batched_.size());
   const Nanoseconds before = parts_.clock.monotonic();
   auto first = parts_.journal->append(parts_.batch, frames_, puts);
@@ -361,10 +406,11 @@ void Commit::adopt(FrameSpot first) {
   batched_.clear();
 }
 
-Result<Sequence> Commit::add_to_files(const Prepared& prepared) {
+Result<Sequence> Commit::add_to_files(Prepared& prepared) {
   HOLDFAST_TRY(append());
   const Sequence sequence = parts_.next_sequence++;
   FrameHeader header = header_of(prepared, sequence);
+  header.content = content_of(prepared);
   Bytes body, frame;
   encode_body(prepared.arrival->identity.key, prepared.arrival->envelope, body);
   parts_.seal(header, body, frame);
@@ -428,7 +474,7 @@ Result<void> Spool::Parts::write_done_frames() {
     settlements.swap(done_unwritten);
   }
   if (settlements.empty()) return {};
-  FrameHeader header = header_for(0, RecordId{}, RouteNumber{}, 0);
+  FrameHeader header = header_for(moment(), 0, RecordId{}, RouteNumber{}, 0);
   header.kind = FrameKind::done;
   header.data_key_id = 0;
   Bytes done(kBatchHeaderSize), done_body;

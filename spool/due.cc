@@ -26,7 +26,7 @@ Result<std::vector<Spool::Parts::DuePlace>> Spool::Parts::due_places(TargetNumbe
         if (record.place != Place::journal || (record.waiting & bit) == 0) return true;
         if (hidden.contains({record.sequence, target})) return true;
         const bool unsent = record.this_life && (record.handed_out & bit) == 0;
-        places.push_back({record.sequence, record.id, record.route, priority, record.spot, unsent});
+        places.push_back({record.sequence, record.id, record.route, priority, record.spot.size, record.spot, unsent});
         return ++found < limit;
       });
     }
@@ -47,7 +47,7 @@ Result<std::vector<Spool::Parts::DuePlace>> Spool::Parts::due_places(TargetNumbe
         for (const DueRow& row : *rows) {
           after = row.sequence;
           if (row.sequence >= horizon || hidden.contains({row.sequence, target})) continue;
-          places.push_back({row.sequence, row.id, row.route, priority, {}, false});
+          places.push_back({row.sequence, row.id, row.route, priority, row.size, {}, false});
           ++found;
         }
         if (rows->size() < limit) break;
@@ -67,14 +67,30 @@ Result<std::vector<Spool::Parts::DuePlace>> Spool::Parts::due_places(TargetNumbe
 
 // From the journal if it is still there; a segment may have been reused since we looked, and then the record is in its
 // file.
-Result<Bytes> Spool::Parts::read_frame(const DuePlace& place) {
-  if (place.spot) {
+Result<Bytes> Spool::Parts::read_frame(Sequence sequence, const RecordId& id, const std::optional<FrameSpot>& spot) {
+  if (spot) {
     Bytes frame;
-    HOLDFAST_TRY(journal->read(*place.spot, frame));
+    HOLDFAST_TRY(journal->read(*spot, frame));
     const auto header = read_header(frame, keyring->namer());
-    if (header && header->sequence == place.sequence) return frame;
+    if (header && header->sequence == sequence) return frame;
   }
-  return files->read(place.id);
+  return files->read(id);
+}
+
+std::vector<Spool::Parts::DueFrame> Spool::Parts::open_frames(std::span<const DuePlace> places) {
+  std::vector<DueFrame> frames(places.size());
+  crew.share(places.size(), kReadTogether, [&](std::size_t first, std::size_t last) {
+    for (std::size_t i = first; i < last; ++i) {
+      auto frame = read_frame(places[i].sequence, places[i].id, places[i].spot);
+      const bool trouble =
+          !frame && (frame.error().kind == ErrorKind::unavailable || frame.error().kind == ErrorKind::io);
+      if (trouble) frames[i].read = frame.error();
+      if (!frame) continue;
+      frames[i].size = frame->size();
+      frames[i].opened = open_record(*frame, *keyring);
+    }
+  });
+  return frames;
 }
 
 Result<std::vector<DueRecord>> Spool::due(TargetNumber target, Drain drain, DueCursor& cursor, std::size_t max_records,
@@ -88,17 +104,23 @@ Result<std::vector<DueRecord>> Spool::due(TargetNumber target, Drain drain, DueC
   }
   auto places = parts.due_places(target, drain, cursor, max_records);
   if (!places) return parts.fail(places.error());
+  // Only as many as there is room for.
+  std::size_t count = 0;
+  for (std::uint64_t bytes = 0; count < places->size(); ++count) {
+    bytes += (*places)[count].size;
+    if (count > 0 && bytes > max_bytes) break;
+  }
+  places->resize(count);
+  auto frames = parts.open_frames(*places);
   std::vector<DueRecord> due;
-  std::size_t bytes = 0;
-  for (const Parts::DuePlace& place : *places) {
-    auto frame = parts.read_frame(place);
-    if (!frame && frame.error().kind == ErrorKind::unavailable) {
-      if (due.empty()) return frame.error();
+  for (std::size_t i = 0; i < count; ++i) {
+    const Parts::DuePlace& place = (*places)[i];
+    auto& [read, size, opened] = frames[i];
+    if (!read && read.error().kind == ErrorKind::unavailable) {
+      if (due.empty()) return read.error();
       break;
     }
-    if (!frame && frame.error().kind == ErrorKind::io) return parts.fail(frame.error());
-    auto opened = frame ? open_record(*frame, *parts.keyring) : std::variant<OpenedBody, Reason>(Reason::damaged);
-    if (frame && !due.empty() && bytes + frame->size() > max_bytes) break;
+    if (!read) return parts.fail(read.error());
     cursor.after[place.priority] = place.sequence;
     if (const Reason* bad = std::get_if<Reason>(&opened)) {
       // One record that cannot be opened is never in the way of the others (I6): housekeeping looks at it again, and
@@ -109,9 +131,8 @@ Result<std::vector<DueRecord>> Spool::due(TargetNumber target, Drain drain, DueC
       continue;
     }
     auto& [header, body] = std::get<OpenedBody>(opened);
-    bytes += frame->size();
     due.push_back({place.sequence, place.id, place.priority, std::move(body.key), std::move(body.envelope),
-                   header.accepted_wall_ns, header.clock_trusted, place.surely_unsent, frame->size()});
+                   header.accepted_wall_ns, header.clock_trusted, place.surely_unsent, size});
   }
   const std::lock_guard lock(parts.state_mutex);
   for (const DueRecord& record : due) {

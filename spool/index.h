@@ -85,6 +85,7 @@ struct DueRow {
   Sequence sequence = 0;
   RecordId id;
   RouteNumber route{};
+  std::uint64_t size = 0;  // of the frame
 };
 
 struct WaitingCount {

@@ -152,7 +152,7 @@ Result<void> IndexRows::prepare_questions() {
                           " WHERE sequence > ? ORDER BY sequence LIMIT ?"));
   HOLDFAST_TRY(db.prepare(find_waiting_, "SELECT 1 FROM waiting WHERE target = ? AND priority = ? AND sequence = ?"));
   HOLDFAST_TRY(db.prepare(due_,
-                          "SELECT waiting.sequence, id, route FROM waiting CROSS JOIN record USING(sequence)"
+                          "SELECT waiting.sequence, id, route, size FROM waiting CROSS JOIN record USING(sequence)"
                           " WHERE target = ? AND waiting.priority = ? AND waiting.sequence > ?"
                           " ORDER BY waiting.sequence LIMIT ?"));
   HOLDFAST_TRY(db.prepare(first_waiting_,
@@ -361,7 +361,7 @@ Result<std::vector<DueRow>> IndexRows::due(TargetNumber target, Priority priorit
   std::vector<DueRow> rows;
   due_.bind(1, number(target)).bind(2, priority).bind(3, after).bind(4, bounded(limit));
   HOLDFAST_TRY(each_row(due_, [&] {
-    rows.push_back({due_.u64(0), id_at(due_, 1), route_at(due_, 2)});
+    rows.push_back({due_.u64(0), id_at(due_, 1), route_at(due_, 2), due_.u64(3)});
     return true;
   }));
   return rows;

@@ -45,6 +45,16 @@ struct JournalRecord {
   bool clock_trusted = false;
 };
 
+struct IdHash {
+  using is_avalanching = void;  // a keyed digest is as good as a hash
+  std::size_t operator()(const RecordId& id) const {
+    std::size_t hash = 0;
+    static_assert(sizeof hash <= sizeof id.bytes);
+    std::memcpy(&hash, id.bytes.data(), sizeof hash);
+    return hash;
+  }
+};
+
 // What the header of its frame says of it.
 JournalRecord journal_record(const FrameHeader& header, FrameSpot spot, std::optional<StreamPosition> position);
 
@@ -77,15 +87,6 @@ class JournalRecords {
   }
 
  private:
-  struct IdHash {
-    using is_avalanching = void;  // a keyed digest is as good as a hash
-    std::size_t operator()(const RecordId& id) const {
-      std::size_t hash = 0;
-      static_assert(sizeof hash <= sizeof id.bytes);
-      std::memcpy(&hash, id.bytes.data(), sizeof hash);
-      return hash;
-    }
-  };
   std::deque<Segment> segments_;
   boost::unordered_flat_map<RecordId, JournalRecord*, IdHash> by_id_;
   std::array<std::deque<JournalRecord*>, kPriorities> by_priority_;

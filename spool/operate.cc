@@ -58,7 +58,7 @@ Result<Bytes> Spool::Parts::frame_of(const RecordSummary& summary) {
     if (const JournalRecord* record = records.find(summary.sequence); record != nullptr && !summary.in_file)
       spot = record->spot;
   }
-  return read_frame({summary.sequence, summary.id, summary.route, summary.priority, spot, false});
+  return read_frame(summary.sequence, summary.id, spot);
 }
 
 Result<OpenedRecord> Spool::show(const std::string& id_prefix) {

@@ -13,6 +13,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "spool/crew.h"
 #include "spool/done_list.h"
 #include "spool/journal.h"
 #include "spool/journal_records.h"
@@ -29,6 +30,8 @@ inline constexpr std::size_t kFlushRecords = 1024;       // files of one flush: 
 inline constexpr std::size_t kSettleBacklog = 65536;     // settlements that may wait for housekeeping
 inline constexpr std::size_t kUnlinksBeforeSync = 4096;
 inline constexpr std::size_t kMaxNotices = 32;
+inline constexpr std::size_t kSealTogether = 16;  // records: what a helper of the crew takes at once
+inline constexpr std::size_t kReadTogether = 8;
 inline constexpr std::size_t kMaxRejectMarks = 4096;
 inline constexpr std::uint64_t kFloorStep = 1ull << 32;  // how far the sequence floor is raised at once
 // What was sealed with a data key is written down this many times until it is worn; a life that was cut is taken to
@@ -39,11 +42,11 @@ inline constexpr Nanoseconds kDoneDelay = std::chrono::milliseconds(200);
 inline constexpr Nanoseconds kUpkeepPause = std::chrono::milliseconds(100);
 inline constexpr Nanoseconds kSlowSync = std::chrono::seconds(1);
 
-// An arrival with everything that can be computed without a lock.
+// An arrival with what can be computed of it without a lock.
 struct Prepared {
   const Arrival* arrival = nullptr;
   RecordId id;
-  ContentDigest content;
+  std::optional<ContentDigest> content;  // made when it is needed first: of a new record when it is sealed
   std::optional<StreamPosition> position;
   std::size_t frame_size = 0;
 };
@@ -65,6 +68,12 @@ struct Rejection {
   bool begun = false;  // its file in quarantine may be there
 };
 
+// One time by both clocks.
+struct Moment {
+  WallTime wall;
+  Nanoseconds monotonic{0};
+};
+
 // What is known of a target besides its records in files.
 struct TargetState {
   bool active = false;
@@ -75,14 +84,26 @@ struct TargetState {
   Nanoseconds progress{0};       // when it last settled something, or began to have something to settle
 };
 
+// A body that was opened, or the reason why it cannot be.
+struct OpenedBody {
+  FrameHeader header;
+  RecordBody body;
+};
+std::variant<OpenedBody, Reason> open_record(ByteView frame, const Keyring& keyring);
+
 struct Spool::Parts {
   Parts(FileSystem& fs_in, const Clock& clock_in, const SpoolOptions& options_in, const SecretKey& key)
-      : fs(fs_in), clock(clock_in), options(options_in), recipient(SecretKey::copy_of(key.bytes())) {}
+      : fs(fs_in),
+        clock(clock_in),
+        options(options_in),
+        recipient(SecretKey::copy_of(key.bytes())),
+        crew(options.helpers) {}
 
   FileSystem& fs;
   const Clock& clock;
   const SpoolOptions options;
   const SecretKey recipient;
+  mutable Crew crew;
 
   std::mutex upkeep_mutex;
   std::mutex commit_mutex;
@@ -102,9 +123,8 @@ struct Spool::Parts {
 
   // Under commit_mutex.
   std::atomic<Sequence> next_sequence{0};
-  Bytes batch;                    // reused from commit to commit
-  DirtyDirectories direct_dirty;  // outlives a commit that failed: what it made there is not synced yet
-  Bytes body;
+  Bytes batch;                                 // reused from commit to commit
+  DirtyDirectories direct_dirty;               // outlives a commit that failed: what it made there is not synced yet
   std::atomic<std::uint64_t> sealed_bytes{0};  // with the current data key
 
   // Group commit.
@@ -215,12 +235,19 @@ struct Spool::Parts {
     RecordId id;
     RouteNumber route{};
     Priority priority = 0;
+    std::uint64_t size = 0;         // of the frame
     std::optional<FrameSpot> spot;  // in the journal; else in a file
     bool surely_unsent = false;
   };
   Result<std::vector<DuePlace>> due_places(TargetNumber target, Drain drain, const DueCursor& cursor,
                                            std::size_t limit);
-  Result<Bytes> read_frame(const DuePlace& place);
+  Result<Bytes> read_frame(Sequence sequence, const RecordId& id, const std::optional<FrameSpot>& spot);
+  struct DueFrame {
+    Result<void> read;  // only `unavailable` and `io` are failures
+    std::size_t size = 0;
+    std::variant<OpenedBody, Reason> opened = Reason::damaged;
+  };
+  std::vector<DueFrame> open_frames(std::span<const DuePlace> places);
 
   // settle.cc
   Result<void> apply_settled();
@@ -248,9 +275,12 @@ struct Spool::Parts {
   Result<void> make_room();
 
   // seal.cc
-  FrameHeader header_for(Sequence sequence, const RecordId& id, RouteNumber route, Priority priority) const;
+  Moment moment() const;
+  FrameHeader header_for(const Moment& accepted, Sequence sequence, const RecordId& id, RouteNumber route,
+                         Priority priority) const;
   // With the current data key, which wears. upkeep_mutex or commit_mutex held: a key is exchanged under both.
   void seal(FrameHeader& header, ByteView plain, Bytes& out);
+  void seal_at(std::span<std::uint8_t> frame, FrameHeader& header, ByteView plain);
   void append_note(const FrameHeader& record, Reason reason, TargetNumber target, std::string_view words, Bytes& out);
   std::optional<StreamPosition> position_in(ByteView frame) const;
   std::optional<StreamPosition> position_of(const std::string& key, const Envelope& envelope) const;
@@ -313,12 +343,5 @@ struct Spool::Parts {
   void note_row(const RecordId& id, Sequence sequence);
   void note_row_left(const RecordId& id, Sequence sequence);
 };
-
-// A body that was opened, or the reason why it cannot be.
-struct OpenedBody {
-  FrameHeader header;
-  RecordBody body;
-};
-std::variant<OpenedBody, Reason> open_record(ByteView frame, const Keyring& keyring);
 
 }  // namespace holdfast

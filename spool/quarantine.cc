@@ -159,7 +159,7 @@ Result<bool> Spool::Parts::requeue_one(const QuarantinedRecord& record, const Re
     const JournalRecord* earlier = records.find(record.id);
     if (earlier != nullptr && earlier->place == Place::journal && !complete(*earlier)) return false;
   }
-  FrameHeader header = header_for(next_sequence++, record.id, *route_found, record.priority);
+  FrameHeader header = header_for(moment(), next_sequence++, record.id, *route_found, record.priority);
   header.content = opened.record->header.content;
   Bytes plain, frame;
   encode_body(opened.record->body.key, opened.record->body.envelope, plain);

@@ -121,6 +121,7 @@ Result<Manifest> Spool::Parts::first_manifest() {
 Result<void> Spool::Parts::recover() {
   files = std::make_unique<RecordFiles>(fs, keyring->namer());
   HOLDFAST_TRY(files->prepare());
+  if (boot == 1) reconcile = Reconcile::finished;  // there was nothing (R3), so there is nothing to compare
   auto opened_index = Index::open(fs, manifest.uuid, fmt::format("since boot {}", boot));
   if (!opened_index) return opened_index.error();
   index = std::move(*opened_index);

@@ -5,31 +5,40 @@
 
 namespace holdfast {
 
-FrameHeader Spool::Parts::header_for(Sequence sequence, const RecordId& id, RouteNumber route,
+Moment Spool::Parts::moment() const {
+  return {clock.wall(), clock.monotonic()};
+}
+
+FrameHeader Spool::Parts::header_for(const Moment& accepted, Sequence sequence, const RecordId& id, RouteNumber route,
                                      Priority priority) const {
-  const WallTime wall = clock.wall();
   FrameHeader header;
   header.sequence = sequence;
   header.id = id;
   header.route = static_cast<std::uint32_t>(route);
   header.priority = priority;
-  header.accepted_wall_ns = wall.since_1970.count();
-  header.clock_trusted = wall.trusted;
-  header.accepted_mono_ns = static_cast<std::uint64_t>(clock.monotonic().count());
+  header.accepted_wall_ns = accepted.wall.since_1970.count();
+  header.clock_trusted = accepted.wall.trusted;
+  header.accepted_mono_ns = static_cast<std::uint64_t>(accepted.monotonic.count());
   header.boot = boot;
   header.data_key_id = keyring->current_number();
   return header;
 }
 
 void Spool::Parts::seal(FrameHeader& header, ByteView plain, Bytes& out) {
-  const std::size_t before = out.size();
-  seal_frame(header, plain, keyring->current(), keyring->namer(), out);
-  sealed_bytes += out.size() - before;
+  const std::size_t before = out.size(), size = sealed_frame_size(plain.size());
+  out.resize(before + size);
+  seal_at(std::span(out).subspan(before), header, plain);
+}
+
+void Spool::Parts::seal_at(std::span<std::uint8_t> frame, FrameHeader& header, ByteView plain) {
+  seal_frame_at(frame, header, plain, keyring->current(), keyring->namer());
+  sealed_bytes += frame.size();
 }
 
 void Spool::Parts::append_note(const FrameHeader& record, Reason reason, TargetNumber target, std::string_view words,
                                Bytes& out) {
-  FrameHeader header = header_for(record.sequence, record.id, static_cast<RouteNumber>(record.route), record.priority);
+  FrameHeader header =
+      header_for(moment(), record.sequence, record.id, static_cast<RouteNumber>(record.route), record.priority);
   header.kind = FrameKind::note;
   header.content = record.content;
   Bytes plain;

@@ -49,6 +49,9 @@ struct SpoolLimits {
 
 enum class SyncMode : std::uint8_t { automatic, files };
 
+// As many as there are processors for this process beside one; three at most.
+unsigned helpers_of_this_machine();
+
 struct SpoolOptions {
   std::string site;
   SpoolLimits limits;
@@ -59,6 +62,7 @@ struct SpoolOptions {
   std::uint64_t data_key_bytes = 64ull << 30;  // sealed with one data key before another is made
   Nanoseconds ledger_window = std::chrono::hours(24 * 7);
   std::uint64_t ledger_max = 10'000'000;
+  unsigned helpers = 0;  // threads that share the work of sealing and opening; without any the order of calls is fixed
 };
 
 struct Arrival {

@@ -15,9 +15,10 @@ TEST(SpoolThreads, SourcesTargetsUpkeepAndOperator_AtOnce) {
   SpoolWorld world;
   world.two_targets = true;
   world.options.linger = std::chrono::milliseconds(1);
+  world.options.helpers = 2;
   ASSERT_TRUE(world.open());
   Spool& spool = *world.spool;
-  constexpr std::uint64_t kSources = 3, kBatches = 30, kBatch = 10;
+  constexpr std::uint64_t kSources = 3, kBatches = 30, kBatch = 40;  // more than a thread seals alone
   std::atomic<bool> stop{false};
   std::atomic<int> sources{static_cast<int>(kSources)};
   std::atomic<std::uint64_t> woken{0};

@@ -1,0 +1,91 @@
+#include "spool/crew.h"
+
+#include <algorithm>
+#include <atomic>
+
+#include "spool/check.h"
+#include "spool/spool.h"
+
+namespace holdfast {
+namespace {
+
+constexpr int kTurns = 100;
+
+}  // namespace
+
+struct Crew::Job {
+  const std::size_t count, grain;
+  const Work& work;
+  std::atomic<std::size_t> next{0};
+  std::atomic<unsigned> helpers{0};  // at it now; changed under the mutex
+
+  void take_part() {
+    for (;;) {
+      const std::size_t first = next.fetch_add(grain, std::memory_order_relaxed);
+      if (first >= count) return;
+      work(first, std::min(first + grain, count));
+    }
+  }
+};
+
+unsigned helpers_of_this_machine() {
+  constexpr unsigned kMost = 3;  // beyond that the medium is what is waited for
+  return std::min(kMost, std::max(1u, std::thread::hardware_concurrency()) - 1);
+}
+
+Crew::Crew(unsigned helpers) {
+  for (unsigned i = 0; i < helpers; ++i) helpers_.emplace_back([this] { help(); });
+}
+
+Crew::~Crew() {
+  {
+    const std::lock_guard lock(mutex_);
+    CHECK(jobs_.empty());
+    end_ = true;
+    offered_.notify_all();
+  }
+  for (std::thread& helper : helpers_) helper.join();
+}
+
+void Crew::share(std::size_t count, std::size_t grain, const Work& work) {
+  CHECK(grain > 0);
+  if (helpers_.empty() || count <= grain) {
+    if (count > 0) work(0, count);
+    return;
+  }
+  Job job{count, grain, work};
+  {
+    const std::lock_guard lock(mutex_);
+    jobs_.push_back(&job);
+  }
+  if (count <= 2 * grain) {
+    offered_.notify_one();
+  } else {
+    offered_.notify_all();
+  }
+  job.take_part();
+  std::unique_lock lock(mutex_);
+  std::erase(jobs_, &job);
+  // At most one grain each is left to wait for: less than it takes to fall asleep and be woken.
+  lock.unlock();
+  for (int turn = 0; turn < kTurns && job.helpers > 0; ++turn) std::this_thread::yield();
+  lock.lock();
+  left_.wait(lock, [&] { return job.helpers == 0; });
+}
+
+void Crew::help() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    offered_.wait(lock, [this] { return end_ || !jobs_.empty(); });
+    if (end_) return;
+    Job& job = *jobs_.front();
+    ++job.helpers;
+    lock.unlock();
+    job.take_part();
+    lock.lock();
+    std::erase(jobs_, &job);  // nothing of it is left to begin
+    if (--job.helpers == 0) left_.notify_all();
+  }
+}
+
+}  // namespace holdfast
