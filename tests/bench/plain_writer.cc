@@ -39,12 +39,11 @@ PlainLog::~PlainLog() {
   ::close(fd_);
 }
 
-void PlainLog::append(ByteView bytes) {
-  const std::uint64_t extent = (bytes.size() + kBlock - 1) / kBlock * kBlock;
+void PlainLog::append(Bytes& batch) {
+  const std::uint64_t extent = (batch.size() + kBlock - 1) / kBlock * kBlock;
   if (offset_ + extent > size_) offset_ = 0;
-  Bytes padded(bytes.begin(), bytes.end());
-  padded.resize(extent);
-  write_all(fd_, padded, offset_);
+  batch.resize(extent);
+  write_all(fd_, batch, offset_);
   CHECK(::fdatasync(fd_) == 0);
   offset_ += extent;
 }

@@ -16,7 +16,7 @@ class PlainLog {
  public:
   PlainLog(const std::string& path, std::uint64_t size);
   ~PlainLog();
-  void append(ByteView bytes);  // to the next 4 KiB
+  void append(Bytes& batch);  // to the next 4 KiB, in batch too
 
  private:
   int fd_ = -1;
