@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <malloc.h>
 #include <atomic>
 #include <csignal>
 #include <thread>
@@ -309,6 +310,8 @@ void Service::leave(Fixed why, LogFields fields) {
 int run_service(const Config& config, Custody custody, Log& log) {
   ::umask(077);
   ::signal(SIGPIPE, SIG_IGN);
+  // glibc sweeps its fast bins at every allocation of 1 KiB and more, and those are what a payload is (mallopt(3)).
+  ::mallopt(M_MXFAST, 0);
   Service service(config, custody, log);
   return service.run();
 }

@@ -228,17 +228,24 @@ Parsed<ByteView> read_body_alone(const FrameHeader& header, ByteView bytes, cons
 }
 
 Parsed<Bytes> open_frame(const FrameHeader& header, ByteView bytes, const SecretKey& data_key, const Namer& namer) {
+  Bytes opened;
+  if (const auto reject = open_frame_into(opened, header, bytes, data_key, namer)) return *reject;
+  return opened;
+}
+
+std::optional<Reject> open_frame_into(Bytes& opened, const FrameHeader& header, ByteView bytes,
+                                      const SecretKey& data_key, const Namer& namer) {
   if (!is_sealed(header) || header.data_key_id == 0) return Reject::wrong_data_key;
   const Parsed<ByteView> body = read_body(header, bytes, namer);
   if (!body) return body.reject();
   if (body->size() < kFrameTagSize) return Reject::bad_size;
 
-  Bytes opened(body->size() - kFrameTagSize);
+  opened.resize(body->size() - kFrameTagSize);
   if (crypto_aead_xchacha20poly1305_ietf_decrypt(opened.data(), nullptr, nullptr, body->data(), body->size(),
                                                  bytes.data(), kAssociatedSize, header.nonce.data(),
                                                  data_key.bytes().data()) != 0)
     return Reject::bad_seal;
-  return opened;
+  return {};
 }
 
 }  // namespace holdfast

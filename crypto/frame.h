@@ -119,5 +119,8 @@ Parsed<ByteView> read_body_alone(const FrameHeader& header, ByteView bytes, cons
 // A wrong key under the right number cannot be told from altered bytes: both are bad_seal. A frame that is not sealed
 // is wrong_data_key.
 Parsed<Bytes> open_frame(const FrameHeader& header, ByteView bytes, const SecretKey& data_key, const Namer& namer);
+// The same into a buffer that is used again and again; what it holds means nothing when there is a reject.
+std::optional<Reject> open_frame_into(Bytes& opened, const FrameHeader& header, ByteView bytes,
+                                      const SecretKey& data_key, const Namer& namer);
 
 }  // namespace holdfast

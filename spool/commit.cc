@@ -62,15 +62,22 @@ class Commit {
   const Moment moment_ = parts_.moment();  // of acceptance
   boost::unordered_flat_map<RecordId, const Arrival*, IdHash> in_group_;
   std::vector<JournalRecord> batched_;  // in the batch, not appended yet; spots are relative to its first frame
-  std::vector<std::pair<FrameHeader, Prepared*>> unsealed_;  // of these, until all is there
-  std::vector<JournalRecord> direct_;                        // in files, not synced yet
+  std::vector<Prepared*> unsealed_;     // one for each of these, until all is there
+  std::vector<JournalRecord> direct_;   // in files, not synced yet
   std::uint32_t frames_ = 0;
   bool quarantine_is_full_ = false;
 };
 
 std::vector<Prepared> Spool::Parts::prepare(std::span<const Arrival> arrivals) const {
-  const Namer& namer = keyring->namer();
   std::vector<Prepared> prepared(arrivals.size());
+  crew.share(arrivals.size(), kNameTogether, [&](std::size_t first, std::size_t last) {
+    prepare(arrivals.subspan(first, last - first), std::span(prepared).subspan(first, last - first));
+  });
+  return prepared;
+}
+
+void Spool::Parts::prepare(std::span<const Arrival> arrivals, std::span<Prepared> prepared) const {
+  const Namer& namer = keyring->namer();
   std::uint64_t tag = 0;
   const std::string* tagged = nullptr;  // the stream that it is of: a batch comes from one
   for (std::size_t i = 0; i < arrivals.size(); ++i) {
@@ -85,7 +92,6 @@ std::vector<Prepared> Spool::Parts::prepare(std::span<const Arrival> arrivals) c
     }
     one.frame_size = sealed_frame_size(encoded_size(arrival.identity.key, arrival.envelope));
   }
-  return prepared;
 }
 
 Result<std::vector<Verdict>> Spool::put_batch(std::span<const Arrival> arrivals) {
@@ -307,12 +313,10 @@ Result<Sequence> Commit::add_to_batch(Prepared& prepared) {
   const FrameSpot spot{0, static_cast<std::uint32_t>(parts_.batch.size() - kBatchHeaderSize),
                        static_cast<std::uint32_t>(prepared.frame_size)};
   parts_.batch.resize(parts_.batch.size() + spot.size);
-  const FrameHeader header = header_of(prepared, sequence);
-  JournalRecord record = journal_record(header, spot, prepared.position);
-  record.accepted = Nanoseconds(header.accepted_mono_ns);
+  JournalRecord& record = batched_.emplace_back(journal_record(header_of(prepared, sequence), spot, prepared.position));
+  record.accepted = moment_.monotonic;
   record.this_life = true;
-  batched_.push_back(std::move(record));
-  unsealed_.emplace_back(header, &prepared);
+  unsealed_.push_back(&prepared);
   ++frames_;
   return sequence;
 }
@@ -322,12 +326,14 @@ void Commit::seal_batch() {
   parts_.crew.share(unsealed_.size(), kSealTogether, [this](std::size_t first, std::size_t last) {
     Bytes body;
     for (std::size_t i = first; i < last; ++i) {
-      auto& [header, prepared] = unsealed_[i];
-      const FrameSpot& spot = batched_[i].spot;
-      header.content = batched_[i].content = content_of(*prepared);
+      Prepared& prepared = *unsealed_[i];
+      JournalRecord& record = batched_[i];
+      FrameHeader header = header_of(prepared, record.sequence);
+      header.content = record.content = content_of(prepared);
       body.clear();
-      encode_body(prepared->arrival->identity.key, prepared->arrival->envelope, body);
-      parts_.seal_at(std::span(parts_.batch).subspan(kBatchHeaderSize + spot.offset, spot.size), header, body);
+      encode_body(prepared.arrival->identity.key, prepared.arrival->envelope, body);
+      const std::span place = std::span(parts_.batch).subspan(kBatchHeaderSize + record.spot.offset, record.spot.size);
+      parts_.seal_at(place, header, body);
     }
   });
   unsealed_.clear();
@@ -344,12 +350,7 @@ void Commit::add_done_frame() {
     }
     settlements.swap(parts_.done_unwritten);
   }
-  FrameHeader header = parts_.header_for(moment_, 0, RecordId{}, RouteNumber{}, 0);
-  header.kind = FrameKind::done;
-  header.data_key_id = 0;
-  Bytes body;
-  write_done_list(settlements, body);
-  write_done_frame(header, body, parts_.keyring->namer(), parts_.batch);
+  parts_.append_done(settlements, parts_.batch);
   ++frames_;
 }
 
@@ -474,12 +475,8 @@ Result<void> Spool::Parts::write_done_frames() {
     settlements.swap(done_unwritten);
   }
   if (settlements.empty()) return {};
-  FrameHeader header = header_for(moment(), 0, RecordId{}, RouteNumber{}, 0);
-  header.kind = FrameKind::done;
-  header.data_key_id = 0;
-  Bytes done(kBatchHeaderSize), done_body;
-  write_done_list(settlements, done_body);
-  write_done_frame(header, done_body, keyring->namer(), done);
+  Bytes done(kBatchHeaderSize);
+  append_done(settlements, done);
   const std::size_t size = done.size() - kBatchHeaderSize;
   if (!journal->fits(size) && journal->can_start()) {
     auto started = start_segment();

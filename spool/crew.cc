@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 
 #include "spool/check.h"
 #include "spool/spool.h"
@@ -9,7 +10,10 @@
 namespace holdfast {
 namespace {
 
+using std::chrono::steady_clock;
+
 constexpr int kTurns = 100;
+constexpr auto kAwake = std::chrono::microseconds(200);
 
 }  // namespace
 
@@ -57,6 +61,7 @@ void Crew::share(std::size_t count, std::size_t grain, const Work& work) {
   {
     const std::lock_guard lock(mutex_);
     jobs_.push_back(&job);
+    ++offers_;
   }
   if (count <= 2 * grain) {
     offered_.notify_one();
@@ -76,6 +81,15 @@ void Crew::share(std::size_t count, std::size_t grain, const Work& work) {
 void Crew::help() {
   std::unique_lock lock(mutex_);
   for (;;) {
+    if (!end_ && jobs_.empty()) {
+      // The next call often follows at once, and a thread that sleeps is slow to wake. Whoever wants the processor
+      // meanwhile has it.
+      const std::uint64_t seen = offers_;
+      lock.unlock();
+      for (const auto end = steady_clock::now() + kAwake; offers_ == seen && steady_clock::now() < end;)
+        std::this_thread::yield();
+      lock.lock();
+    }
     offered_.wait(lock, [this] { return end_ || !jobs_.empty(); });
     if (end_) return;
     Job& job = *jobs_.front();

@@ -2,8 +2,10 @@
 // order, such as sealing the records of a batch. They own nothing and hold no lock of anybody's.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <mutex>
@@ -34,6 +36,7 @@ class Crew {
   std::mutex mutex_;
   std::condition_variable offered_, left_;
   std::deque<Job*> jobs_;  // with pieces that nobody has begun, as far as is known
+  std::atomic<std::uint64_t> offers_{0};
   bool end_ = false;
   std::vector<std::thread> helpers_;
 };

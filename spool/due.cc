@@ -19,7 +19,9 @@ Result<std::vector<Spool::Parts::DuePlace>> Spool::Parts::due_places(TargetNumbe
   const Sequence horizon = next_sequence;
   {
     const std::lock_guard lock(state_mutex);
-    for (Priority priority = 0; priority < kPriorities; ++priority) {
+    // Most of a long backlog has its frames in the journal still, and is read from files.
+    const bool any = target_state(target).journal_records > 0;
+    for (Priority priority = 0; any && priority < kPriorities; ++priority) {
       std::size_t found = 0;
       records.for_each_above(priority, cursor.after[priority], [&](const JournalRecord& record) {
         const TargetBits bit = bit_of(record.route, target);
@@ -67,27 +69,27 @@ Result<std::vector<Spool::Parts::DuePlace>> Spool::Parts::due_places(TargetNumbe
 
 // From the journal if it is still there; a segment may have been reused since we looked, and then the record is in its
 // file.
-Result<Bytes> Spool::Parts::read_frame(Sequence sequence, const RecordId& id, const std::optional<FrameSpot>& spot) {
+Result<void> Spool::Parts::read_frame(Sequence sequence, const RecordId& id, const std::optional<FrameSpot>& spot,
+                                      Bytes& frame) {
   if (spot) {
-    Bytes frame;
     HOLDFAST_TRY(journal->read(*spot, frame));
     const auto header = read_header(frame, keyring->namer());
-    if (header && header->sequence == sequence) return frame;
+    if (header && header->sequence == sequence) return {};
   }
-  return files->read(id);
+  return files->read(id, frame);
 }
 
 std::vector<Spool::Parts::DueFrame> Spool::Parts::open_frames(std::span<const DuePlace> places) {
   std::vector<DueFrame> frames(places.size());
   crew.share(places.size(), kReadTogether, [&](std::size_t first, std::size_t last) {
+    Bytes frame, plain;
     for (std::size_t i = first; i < last; ++i) {
-      auto frame = read_frame(places[i].sequence, places[i].id, places[i].spot);
-      const bool trouble =
-          !frame && (frame.error().kind == ErrorKind::unavailable || frame.error().kind == ErrorKind::io);
-      if (trouble) frames[i].read = frame.error();
-      if (!frame) continue;
-      frames[i].size = frame->size();
-      frames[i].opened = open_record(*frame, *keyring);
+      const auto read = read_frame(places[i].sequence, places[i].id, places[i].spot, frame);
+      if (!read && (read.error().kind == ErrorKind::unavailable || read.error().kind == ErrorKind::io))
+        frames[i].read = read;
+      if (!read) continue;
+      frames[i].size = frame.size();
+      frames[i].opened = open_record(frame, *keyring, plain);
     }
   });
   return frames;

@@ -100,5 +100,7 @@ Result<std::unique_ptr<FileSystem>> open_posix_file_system(const std::string& ro
 
 // Reads a whole file of at most `limit` bytes; `invalid` when it is larger.
 Result<Bytes> read_file(FileSystem& fs, const std::string& path, std::size_t limit);
+// The same into a buffer that is used again and again.
+Result<void> read_file_into(FileSystem& fs, const std::string& path, std::size_t limit, Bytes& bytes);
 
 }  // namespace holdfast

@@ -66,8 +66,7 @@ struct Totals {
 struct IndexChange {
   // Replaces what was known under the same sequence, a tombstone included.
   std::vector<IndexedRecord> filed{};
-  // Waits for that target, too (retarget). `not_found`, and nothing changes, when the record is not there.
-  std::vector<std::pair<TargetNumber, Sequence>> waiting{};
+  std::vector<std::pair<TargetNumber, Sequence>> waiting{};  // too (retarget); `not_found` without such a record
   std::vector<std::pair<TargetNumber, Sequence>> settled{};  // no longer waits for that target
   std::vector<Sequence> left{};                              // record and what it waits for are gone; a tombstone stays
   std::vector<Sequence> entombed{};  // the same for a sequence that never had a row: its tombstone has no id

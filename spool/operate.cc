@@ -58,7 +58,9 @@ Result<Bytes> Spool::Parts::frame_of(const RecordSummary& summary) {
     if (const JournalRecord* record = records.find(summary.sequence); record != nullptr && !summary.in_file)
       spot = record->spot;
   }
-  return read_frame(summary.sequence, summary.id, spot);
+  Bytes frame;
+  HOLDFAST_TRY(read_frame(summary.sequence, summary.id, spot, frame));
+  return frame;
 }
 
 Result<OpenedRecord> Spool::show(const std::string& id_prefix) {

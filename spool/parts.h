@@ -31,6 +31,7 @@ inline constexpr std::size_t kSettleBacklog = 65536;     // settlements that may
 inline constexpr std::size_t kUnlinksBeforeSync = 4096;
 inline constexpr std::size_t kMaxNotices = 32;
 inline constexpr std::size_t kSealTogether = 16;  // records: what a helper of the crew takes at once
+inline constexpr std::size_t kNameTogether = 32;
 inline constexpr std::size_t kReadTogether = 8;
 inline constexpr std::size_t kMaxRejectMarks = 4096;
 inline constexpr std::uint64_t kFloorStep = 1ull << 32;  // how far the sequence floor is raised at once
@@ -90,6 +91,8 @@ struct OpenedBody {
   RecordBody body;
 };
 std::variant<OpenedBody, Reason> open_record(ByteView frame, const Keyring& keyring);
+// With a buffer for the plaintext that is used again and again.
+std::variant<OpenedBody, Reason> open_record(ByteView frame, const Keyring& keyring, Bytes& plain);
 
 struct Spool::Parts {
   Parts(FileSystem& fs_in, const Clock& clock_in, const SpoolOptions& options_in, const SecretKey& key)
@@ -225,6 +228,7 @@ struct Spool::Parts {
 
   // commit.cc
   std::vector<Prepared> prepare(std::span<const Arrival> arrivals) const;
+  void prepare(std::span<const Arrival> arrivals, std::span<Prepared> prepared) const;
   void commit_group(std::span<CommitRequest* const> group);
   Result<void> write_done_frames();
   Result<void> start_segment();
@@ -241,7 +245,7 @@ struct Spool::Parts {
   };
   Result<std::vector<DuePlace>> due_places(TargetNumber target, Drain drain, const DueCursor& cursor,
                                            std::size_t limit);
-  Result<Bytes> read_frame(Sequence sequence, const RecordId& id, const std::optional<FrameSpot>& spot);
+  Result<void> read_frame(Sequence sequence, const RecordId& id, const std::optional<FrameSpot>& spot, Bytes& frame);
   struct DueFrame {
     Result<void> read;  // only `unavailable` and `io` are failures
     std::size_t size = 0;
@@ -281,6 +285,7 @@ struct Spool::Parts {
   // With the current data key, which wears. upkeep_mutex or commit_mutex held: a key is exchanged under both.
   void seal(FrameHeader& header, ByteView plain, Bytes& out);
   void seal_at(std::span<std::uint8_t> frame, FrameHeader& header, ByteView plain);
+  void append_done(std::vector<FiledSettlement>& settlements, Bytes& out);
   void append_note(const FrameHeader& record, Reason reason, TargetNumber target, std::string_view words, Bytes& out);
   std::optional<StreamPosition> position_in(ByteView frame) const;
   std::optional<StreamPosition> position_of(const std::string& key, const Envelope& envelope) const;

@@ -167,8 +167,9 @@ Result<void> Spool::Parts::adopt(const RecordId& id) {
     auto removed = files->remove(id, header->sequence, dirty);
     return removed ? Result<void>() : Result<void>(removed.error());
   }
-  auto frame = files->read(id);
-  if (!frame && frame.error().kind != ErrorKind::corrupt) return frame.error();
+  Bytes frame;
+  const auto read = files->read(id, frame);
+  if (!read && read.error().kind != ErrorKind::corrupt) return read;
   IndexedRecord row{header->sequence,
                     id,
                     static_cast<RouteNumber>(header->route),
@@ -180,7 +181,7 @@ Result<void> Spool::Parts::adopt(const RecordId& id) {
   IndexChange change;
   change.filed.push_back(row);
   change.add.taken = 1;
-  change.remember.push_back({id, frame ? position_in(*frame) : std::nullopt, header->content});
+  change.remember.push_back({id, read ? position_in(frame) : std::nullopt, header->content});
   HOLDFAST_TRY(apply(change, Durability::lazy));
   note_row(id, row.sequence);
   const std::lock_guard lock(state_mutex);

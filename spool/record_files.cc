@@ -143,22 +143,21 @@ Result<bool> RecordFiles::is_blank(const RecordId& id) {
   return std::ranges::all_of(ByteView(bytes).first(*got), [](std::uint8_t byte) { return byte == 0; });
 }
 
-Result<Bytes> RecordFiles::read(const RecordId& id) {
-  auto bytes = read_file(fs_, record_path(id), kMaxFile);
-  if (!bytes) return bytes.error();
-  const auto header = read_header(*bytes, namer_);
+Result<void> RecordFiles::read(const RecordId& id, Bytes& frame) {
+  HOLDFAST_TRY(read_file_into(fs_, record_path(id), kMaxFile, frame));
+  const auto header = read_header(frame, namer_);
   const char* wrong = nullptr;
   if (!header) {
     wrong = reject_text(header.reject());
   } else if (header->id != id) {
     wrong = "its header names another record";
-  } else if (bytes->size() != kFrameHeaderSize + header->body_size) {
+  } else if (frame.size() != kFrameHeaderSize + header->body_size) {
     wrong = "its length is not the one its header says";
-  } else if (const auto body = read_body(*header, *bytes, namer_); !body) {
+  } else if (const auto body = read_body(*header, frame, namer_); !body) {
     wrong = reject_text(body.reject());
   }
   if (wrong != nullptr) return Error{ErrorKind::corrupt, fmt::format("{}: {}", record_path(id), wrong)};
-  return bytes;
+  return {};
 }
 
 Result<bool> RecordFiles::remove(const RecordId& id, Sequence sequence, DirtyDirectories& dirty) {

@@ -44,7 +44,7 @@ class RecordFiles {
   // The header of the file of that id; `not_found`, or `corrupt` for whatever is no frame with that id.
   Result<FrameHeader> peek(const RecordId& id);
   // The whole frame. `corrupt` when the file is not exactly one frame with that id.
-  Result<Bytes> read(const RecordId& id);
+  Result<void> read(const RecordId& id, Bytes& frame);
   // Removes the file only if its header has that sequence, or is blank: what a cut left of a try, and nobody's record.
   // True: removed, or not there.
   Result<bool> remove(const RecordId& id, Sequence sequence, DirtyDirectories& dirty);

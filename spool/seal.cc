@@ -35,6 +35,15 @@ void Spool::Parts::seal_at(std::span<std::uint8_t> frame, FrameHeader& header, B
   sealed_bytes += frame.size();
 }
 
+void Spool::Parts::append_done(std::vector<FiledSettlement>& settlements, Bytes& out) {
+  FrameHeader header = header_for(moment(), 0, RecordId{}, RouteNumber{}, 0);
+  header.kind = FrameKind::done;
+  header.data_key_id = 0;
+  Bytes body;
+  write_done_list(settlements, body);
+  write_done_frame(header, body, keyring->namer(), out);
+}
+
 void Spool::Parts::append_note(const FrameHeader& record, Reason reason, TargetNumber target, std::string_view words,
                                Bytes& out) {
   FrameHeader header =
@@ -47,14 +56,18 @@ void Spool::Parts::append_note(const FrameHeader& record, Reason reason, TargetN
 }
 
 std::variant<OpenedBody, Reason> open_record(ByteView frame, const Keyring& keyring) {
+  Bytes plain;
+  return open_record(frame, keyring, plain);
+}
+
+std::variant<OpenedBody, Reason> open_record(ByteView frame, const Keyring& keyring, Bytes& plain) {
   const auto header = read_header(frame, keyring.namer());
   if (!header || header->kind != FrameKind::put) return Reason::damaged;
-  if (!read_body(*header, frame, keyring.namer())) return Reason::damaged;
   const SecretKey* key = keyring.data_key(header->data_key_id);
-  if (key == nullptr) return Reason::unopenable;
-  const auto opened = open_frame(*header, frame, *key, keyring.namer());
-  if (!opened) return Reason::unopenable;
-  auto body = decode_body(*opened);
+  if (key == nullptr) return read_body(*header, frame, keyring.namer()) ? Reason::unopenable : Reason::damaged;
+  if (const auto reject = open_frame_into(plain, *header, frame, *key, keyring.namer()))
+    return *reject == Reject::bad_seal ? Reason::unopenable : Reason::damaged;
+  auto body = decode_body(plain);
   if (!body) return Reason::undecodable;
   return OpenedBody{*header, std::move(*body)};
 }

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <thread>
 
 #include "appliance/nats_source.h"
 #include "forwarder/nats_target.h"
@@ -23,7 +22,7 @@ constexpr std::size_t kWindow = 1024;
 constexpr std::uint64_t kJournalled = 40u << 20;
 
 std::uint64_t messages_of(std::size_t size, bool quick) {
-  const std::uint64_t most = quick ? 30'000 : 60'000;
+  const std::uint64_t most = quick ? 12'000 : 60'000;
   return std::min<std::uint64_t>(most, kJournalled / (size + 256));
 }
 
@@ -54,14 +53,9 @@ class Meter {
 };
 
 // Asked seldom enough that asking costs nothing that could be measured.
-template <typename Count>
-void watch(Meter& meter, Count count) {
+void watch(Meter& meter, const std::function<std::uint64_t()>& count) {
   constexpr auto kBetween = std::chrono::milliseconds(20);
-  const Nanoseconds deadline = system_clock().monotonic() + kPatience;
-  while (!meter.see(count())) {
-    CHECK(system_clock().monotonic() < deadline);
-    std::this_thread::sleep_for(kBetween);
-  }
+  CHECK(eventually([&] { return meter.see(count()); }, kPatience, kBetween));
 }
 
 class Servers {
@@ -174,15 +168,16 @@ class Servers {
 
 void measure_servers(const Scale& scale) {
   Servers servers;
-  for (const std::size_t size : {kPayload, std::size_t{128}, std::size_t{65536}}) {
-    const int rounds = scale.quick ? (size == kPayload ? 3 : 1) : 7;
+  std::vector<std::size_t> sizes{kPayload};
+  if (!scale.quick) sizes.insert(sizes.end(), {128, 65536});
+  for (const std::size_t size : sizes) {
     const std::string suffix = size == kPayload ? "" : "_" + std::to_string(size);
     servers.fill(size, messages_of(size, scale.quick));
     const Pair intake = alternate(
-        rounds, [&] { return servers.intake(); }, [&] { return servers.plain_intake(); });
+        scale.quick ? 3 : 9, [&] { return servers.intake(); }, [&] { return servers.plain_intake(); });
     report("intake_throughput" + suffix, intake.ours, intake.limit, "records/s");
     const Pair drain = alternate(
-        rounds, [&] { return servers.drain(); }, [&] { return servers.plain_drain(size); });
+        scale.quick ? 1 : 7, [&] { return servers.drain(); }, [&] { return servers.plain_drain(size); });
     report("drain_throughput" + suffix, drain.ours, drain.limit, "records/s");
     servers.empty();
   }

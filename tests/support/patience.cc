@@ -3,17 +3,12 @@
 #include <thread>
 
 namespace holdfast {
-namespace {
 
-constexpr auto kPause = std::chrono::milliseconds(5);
-
-}  // namespace
-
-bool eventually(const std::function<bool()>& condition, Nanoseconds limit) {
+bool eventually(const std::function<bool()>& condition, Nanoseconds limit, Nanoseconds pause) {
   const auto deadline = std::chrono::steady_clock::now() + limit;
   while (!condition()) {
     if (std::chrono::steady_clock::now() > deadline) return false;
-    std::this_thread::sleep_for(kPause);
+    std::this_thread::sleep_for(pause);
   }
   return true;
 }
