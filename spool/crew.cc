@@ -1,5 +1,7 @@
 #include "spool/crew.h"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -38,7 +40,10 @@ unsigned helpers_of_this_machine() {
 }
 
 Crew::Crew(unsigned helpers) {
-  for (unsigned i = 0; i < helpers; ++i) helpers_.emplace_back([this] { help(); });
+  for (unsigned i = 0; i < helpers; ++i) {
+    helpers_.emplace_back([this] { help(); });
+    ::pthread_setname_np(helpers_.back().native_handle(), "helper");
+  }
 }
 
 Crew::~Crew() {

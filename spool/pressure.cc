@@ -30,7 +30,7 @@ const char* pressure_text(PressureKind kind) {
     case PressureKind::disk_inodes:
       return "the disk has less than spool.min_free_inodes left";
     case PressureKind::disk_full:
-      return "the disk is full";
+      return "the disk has no room, or can only be read";
     case PressureKind::quarantine:
       return "spool.quarantine_max_bytes is reached";
   }

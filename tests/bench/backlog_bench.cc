@@ -18,6 +18,7 @@
 namespace holdfast {
 namespace {
 
+constexpr std::size_t kFullJournal = 36'000;  // records: three of the journal's four segments
 constexpr Nanoseconds kPatience = std::chrono::minutes(5);
 
 // Records a second, until all are in files; the directory stays.
@@ -29,6 +30,15 @@ double take_into_files(const std::string& directory, const std::string& key_file
     box.put(box.batch(std::min<std::uint64_t>(kBatch, records - put)));
   box.close();
   return static_cast<double>(records) / seconds_since(began);
+}
+
+// A clean stop with everything that the journal can hold in it: all of it goes into files.
+double stop_with_full_journal(const std::string& directory) {
+  BenchSpool box(directory);
+  for (std::size_t put = 0; put < kFullJournal; put += kBatch) box.put(box.batch(kBatch));
+  const Nanoseconds began = system_clock().monotonic();
+  box.close();
+  return seconds_since(began);
 }
 
 double write_plain_files(const std::string& directory, std::uint64_t records) {
@@ -82,6 +92,7 @@ void measure_backlog(const Scale& scale) {
   const double limit = write_plain_files(scale.directory + "/plain", scale.quick ? records / 4 : records);
   const double ours = take_into_files(box.spool(), box.key_file(), records);
   report("backlog_intake", ours, limit, "records/s");
+  report("clean_stop", stop_with_full_journal(scale.directory + "/stop"), 20, "s");
   measure_start(box, hub, records, scale.quick ? "100k" : "1m");
   std::filesystem::remove_all(box.state());
   std::filesystem::remove_all(scale.directory + "/plain");

@@ -1,7 +1,12 @@
 // The real program between real servers, against a client that does the same over the wire and keeps nothing.
 #include <fmt/format.h>
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <fstream>
+#include <sstream>
+#include <utility>
 
 #include "appliance/nats_source.h"
 #include "forwarder/nats_target.h"
@@ -58,6 +63,19 @@ void watch(Meter& meter, const std::function<std::uint64_t()>& count) {
   CHECK(eventually([&] { return meter.see(count()); }, kPatience, kBetween));
 }
 
+// Microseconds of processor time that a process has had (proc(5): fields 14 and 15 of stat, in clock ticks).
+double processor_time_of(pid_t pid) {
+  std::ifstream file(fmt::format("/proc/{}/stat", pid));
+  std::string text;
+  std::getline(file, text);
+  std::istringstream fields(text.substr(std::min(text.rfind(')') + 1, text.size())));
+  std::string skipped;
+  for (int field = 3; field < 14; ++field) fields >> skipped;
+  double user = 0, system = 0;
+  fields >> user >> system;
+  return (user + system) / static_cast<double>(::sysconf(_SC_CLK_TCK)) * 1e6;
+}
+
 class Servers {
  public:
   Servers() {
@@ -82,7 +100,9 @@ class Servers {
         {nats_source(edge_->url(), "EDGE", consumer()) + nats_target("hub", "nats://127.0.0.1:1"), "linger = \"10m\""});
     box.start();
     Meter meter(count_);
+    const double before = processor_time_of(box.pid());
     watch(meter, [&] { return box.status()["accounting"]["taken"].count(); });
+    processor_time.ours.push_back((processor_time_of(box.pid()) - before) / static_cast<double>(count_));
     box.kill9();
     return meter.rate();
   }
@@ -96,6 +116,7 @@ class Servers {
     options.consumer = fmt::format("c{}", ++consumers_);
     NatsSource source(options, [](const std::string&, std::uint64_t) { return std::optional<StreamPosition>(); });
     Meter meter(count_);
+    const double before = processor_time_of(::getpid());
     for (std::uint64_t taken = 0; !meter.see(taken);) {
       auto some = source.pull(kBatch, std::chrono::seconds(1));
       CHECK(some.ok());
@@ -103,6 +124,7 @@ class Servers {
       CHECK(source.acknowledge(*some).ok());
       taken += some->size();
     }
+    processor_time.plain.push_back((processor_time_of(::getpid()) - before) / static_cast<double>(count_));
     return meter.rate();
   }
 
@@ -145,6 +167,11 @@ class Servers {
     return meter.rate();
   }
 
+  // Of the intake, microseconds a record; one of each for every round.
+  struct {
+    std::vector<double> ours, plain;
+  } processor_time;
+
  private:
   std::string consumer() { return fmt::format("consumer = \"c{}\"", ++consumers_); }
 
@@ -176,6 +203,8 @@ void measure_servers(const Scale& scale) {
     const Pair intake = alternate(
         scale.quick ? 3 : 9, [&] { return servers.intake(); }, [&] { return servers.plain_intake(); });
     report("intake_throughput" + suffix, intake.ours, intake.limit, "records/s");
+    auto& [ours, plain] = servers.processor_time;
+    report("intake_cpu" + suffix, median(std::exchange(ours, {})), median(std::exchange(plain, {})), "us/record");
     const Pair drain = alternate(
         scale.quick ? 1 : 7, [&] { return servers.drain(); }, [&] { return servers.plain_drain(size); });
     report("drain_throughput" + suffix, drain.ours, drain.limit, "records/s");

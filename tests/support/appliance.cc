@@ -114,6 +114,10 @@ int Appliance::run_to_the_end() {
   return program_.wait(kStartLimit).value_or(-1);
 }
 
+int Appliance::end() {
+  return program_.wait(kStopLimit).value_or(-1);
+}
+
 Json Appliance::ask(const std::string& command, const Json& arguments) {
   const auto client = ControlClient::connect(socket());
   if (!client.ok()) return {};

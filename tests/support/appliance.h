@@ -49,6 +49,7 @@ class Appliance {
   int terminate();
   // The exit code of a start that is not expected to last.
   int run_to_the_end();
+  int end();  // likewise, of one that began well
 
   // As the control socket answers; null when nobody does.
   Json ask(const std::string& command, const Json& arguments = Json(Json::Fields()));

@@ -22,14 +22,15 @@ std::string failed(const std::string& what) {
 }  // namespace
 
 LoopDisk::LoopDisk(unsigned mebibytes, unsigned inodes) {
-  trouble_ = ::geteuid() == 0 ? mount(mebibytes, inodes) : "mounting a loop device takes root";
+  trouble_ = ::geteuid() == 0 ? make(mebibytes, inodes) : "mounting a loop device takes root";
+  if (mounted()) trouble_ = mount();
 }
 
 LoopDisk::~LoopDisk() {
   if (mounted()) ::umount2(path().c_str(), MNT_DETACH);
 }
 
-std::string LoopDisk::mount(unsigned mebibytes, unsigned inodes) {
+std::string LoopDisk::make(unsigned mebibytes, unsigned inodes) {
   const std::string image = directory_ / "image";
   std::ofstream(image).close();
   std::error_code error;
@@ -43,9 +44,28 @@ std::string LoopDisk::mount(unsigned mebibytes, unsigned inodes) {
   if (::mkdir(path().c_str(), 0700) != 0) return failed("mkdir");
   if (::unshare(CLONE_NEWNS) != 0) return failed("no mount namespace");
   if (::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return failed("no private mounts");
-  const ProgramAnswer mounted = run_program({"mount", "-o", "loop", image, path()});
-  if (mounted.code != 0) return "no loop device can be mounted here: " + mounted.err;
   return {};
+}
+
+std::string LoopDisk::mount() {
+  const ProgramAnswer mounted = run_program({"mount", "-o", "loop,errors=remount-ro", directory_ / "image", path()});
+  return mounted.code == 0 ? "" : "no loop device can be mounted here: " + mounted.err;
+}
+
+bool LoopDisk::fail() {
+  const ProgramAnswer device = run_program({"findmnt", "--noheadings", "--output", "SOURCE", path()});
+  const std::string name = device.out.substr(device.out.rfind('/') + 1);
+  std::ofstream trigger("/sys/fs/ext4/" + name.substr(0, name.find('\n')) + "/trigger_fs_error");
+  trigger << "a test" << std::endl;
+  return trigger.good();
+}
+
+bool LoopDisk::mend() {
+  if (::umount2(path().c_str(), 0) != 0) return false;
+  constexpr int kMended = 1;  // e2fsck(8)
+  if (run_program({"e2fsck", "-f", "-y", directory_ / "image"}).code > kMended) return false;
+  trouble_ = mount();
+  return mounted();
 }
 
 }  // namespace holdfast

@@ -22,8 +22,15 @@ class LoopDisk {
   const std::string& trouble() const { return trouble_; }  // why it is not there: the reason of a skipped test
   std::string path() const { return directory_ / "disk"; }
 
+  // From now on nothing can be written any more: the kernel is made to believe that it found the file system damaged
+  // (ext4, errors=remount-ro). False where a kernel offers no way to do that.
+  bool fail();
+  // Unmounted, checked, mounted again. Nobody may be using it.
+  bool mend();
+
  private:
-  std::string mount(unsigned mebibytes, unsigned inodes);
+  std::string make(unsigned mebibytes, unsigned inodes);
+  std::string mount();
 
   TemporaryDirectory directory_;
   std::string trouble_;
