@@ -133,10 +133,10 @@ Json Appliance::target(const std::string& name) {
   return {};
 }
 
-ProgramAnswer Appliance::command(std::vector<std::string> arguments) const {
+ProgramAnswer Appliance::command(std::vector<std::string> arguments, Nanoseconds limit) const {
   arguments.insert(arguments.begin(), path_);
   arguments.insert(arguments.end(), {"--config", config_file()});
-  return run_program(arguments);
+  return run_program(arguments, limit);
 }
 
 std::vector<std::string> Appliance::record_files() const {

@@ -59,7 +59,7 @@ class Appliance {
   Json target(const std::string& name);
 
   // `holdfast ARGUMENTS... --config FILE`.
-  ProgramAnswer command(std::vector<std::string> arguments) const;
+  ProgramAnswer command(std::vector<std::string> arguments, Nanoseconds limit = std::chrono::minutes(1)) const;
 
   std::string log() const { return file_text(log_file()); }  // of all starts
   std::string log_of_this_start() const { return log().substr(log_begin_); }
