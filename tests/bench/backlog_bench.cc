@@ -21,15 +21,26 @@ namespace {
 constexpr std::size_t kFullJournal = 36'000;  // records: three of the journal's four segments
 constexpr Nanoseconds kPatience = std::chrono::minutes(5);
 
-// Records a second, until all are in files; the directory stays.
-double take_into_files(const std::string& directory, const std::string& key_file, std::uint64_t records) {
+// Records a second, until all are in files; the directory stays. And of each tenth, as it is committed.
+struct Taken {
+  double rate = 0;
+  std::vector<double> tenths;
+};
+Taken take_into_files(const std::string& directory, const std::string& key_file, std::uint64_t records) {
   BenchSpool box(directory, key_file);
   box.keep_house();
+  Taken taken;
   const Nanoseconds began = system_clock().monotonic();
-  for (std::uint64_t put = 0; put < records; put += kBatch)
-    box.put(box.batch(std::min<std::uint64_t>(kBatch, records - put)));
+  for (std::uint64_t put = 0, tenth = 1; tenth <= 10; ++tenth) {
+    const Nanoseconds tenth_began = system_clock().monotonic();
+    const std::uint64_t first = put;
+    for (; put < records * tenth / 10; put += kBatch)
+      box.put(box.batch(std::min<std::uint64_t>(kBatch, records - put)));
+    taken.tenths.push_back(static_cast<double>(put - first) / seconds_since(tenth_began));
+  }
   box.close();
-  return static_cast<double>(records) / seconds_since(began);
+  taken.rate = static_cast<double>(records) / seconds_since(began);
+  return taken;
 }
 
 // A clean stop with everything that the journal can hold in it: all of it goes into files.
@@ -90,8 +101,10 @@ void measure_backlog(const Scale& scale) {
                                   "max_bytes = \"100GiB\"", scale.directory + "/state"});
   // Removed only at the end: ext4 looks long for an inode where many have just been deleted.
   const double limit = write_plain_files(scale.directory + "/plain", scale.quick ? records / 4 : records);
-  const double ours = take_into_files(box.spool(), box.key_file(), records);
-  report("backlog_intake", ours, limit, "records/s");
+  const Taken ours = take_into_files(box.spool(), box.key_file(), records);
+  report("backlog_intake", ours.rate, limit, "records/s");
+  // The first tenth goes into the journal for the most part.
+  report("backlog_growth", ours.tenths.back(), ours.tenths[1], "records/s");
   report("clean_stop", stop_with_full_journal(scale.directory + "/stop"), 20, "s");
   measure_start(box, hub, records, scale.quick ? "100k" : "1m");
   std::filesystem::remove_all(box.state());
