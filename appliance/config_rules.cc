@@ -28,7 +28,7 @@ bool is_printable(char c) {
   return c > 0x20 && c < 0x7f;
 }
 
-std::string quoted(std::string_view word) {
+std::string in_quotes(std::string_view word) {
   return '"' + std::string(word) + '"';
 }
 
@@ -38,7 +38,7 @@ void check_names(const std::vector<Named>& all, const char* what, Findings& find
   for (const Named& one : all) {
     if (one.name.empty() || seen.insert(one.name).second) continue;
     findings.error(one.line, std::string(what) + ".name",
-                   quoted(one.name) + " is used twice; give each " + what + " a name of its own");
+                   in_quotes(one.name) + " is used twice; give each " + what + " a name of its own");
   }
 }
 
@@ -72,11 +72,12 @@ void check_route_targets(const Config& config, const RouteConfig& route, Finding
   bool known = true;
   for (const std::string& name : route.targets) {
     if (!seen.insert(name).second)
-      findings.error(route.line, "route.targets", quoted(name) + " is named twice; name each target once");
+      findings.error(route.line, "route.targets", in_quotes(name) + " is named twice; name each target once");
     if (!is_target(config, name)) {
       known = false;
-      findings.error(route.line, "route.targets",
-                     quoted(name) + " is no target of this file; add a [[target]] of that name or correct the route");
+      findings.error(
+          route.line, "route.targets",
+          in_quotes(name) + " is no target of this file; add a [[target]] of that name or correct the route");
     }
     required = required || is_required(config, name);
   }
@@ -116,7 +117,7 @@ void warn_of_idle_routes(const Config& config, Findings& findings) {
   for (const RouteConfig& route : config.routes) {
     for (const std::string& subject : route.subjects) {
       if (!incoming.empty() && !overlaps(incoming, subject))
-        findings.warning(route.line, "route.subjects", "no source brings " + quoted(subject));
+        findings.warning(route.line, "route.subjects", "no source brings " + in_quotes(subject));
     }
   }
 }
@@ -129,12 +130,13 @@ void warn_of_unrouted_subjects(const Config& config, Findings& findings) {
   for (const SourceConfig& source : config.sources) {
     for (const std::string& subject : source.subjects) {
       if (!overlaps(routed, subject)) {
-        findings.warning(source.line, "source.subjects",
-                         "no route can match " + quoted(subject) + "; its messages will go to quarantine as no_route");
+        findings.warning(
+            source.line, "source.subjects",
+            "no route can match " + in_quotes(subject) + "; its messages will go to quarantine as no_route");
       } else if (!covered_by(routed, subject)) {
         findings.warning(
             source.line, "source.subjects",
-            "no one route takes all of " + quoted(subject) + "; what none takes will go to quarantine as no_route");
+            "no one route takes all of " + in_quotes(subject) + "; what none takes will go to quarantine as no_route");
       }
     }
   }

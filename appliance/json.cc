@@ -29,7 +29,7 @@ std::string as_utf8(std::string_view text) {
   return out;
 }
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   return boost::json::serialize(boost::json::string(as_utf8(text)));
 }
 
@@ -52,7 +52,7 @@ struct JsonText {
   void write_value(std::int64_t value, std::size_t) { out += std::to_string(value); }
   void write_value(std::uint64_t value, std::size_t) { out += std::to_string(value); }
   void write_value(double value, std::size_t) { out += std::isfinite(value) ? fmt::format("{}", value) : "null"; }
-  void write_value(const std::string& value, std::size_t) { out += quoted(value); }
+  void write_value(const std::string& value, std::size_t) { out += in_quotes(value); }
   void write_value(const Json::List& list, std::size_t depth) {
     out += '[';
     const char* between = "";
@@ -70,7 +70,7 @@ struct JsonText {
     for (const auto& [name, value] : fields) {
       out += std::exchange(between, ",");
       new_line(depth + 1);
-      out += quoted(name) + (pretty ? ": " : ":");
+      out += in_quotes(name) + (pretty ? ": " : ":");
       write(value, depth + 1);
     }
     if (!fields.empty()) new_line(depth);
@@ -185,7 +185,7 @@ std::string pretty_json_text(const Json& value) {
 std::optional<Json> parse_json(std::string_view text) {
   boost::json::parse_options options;
   options.max_depth = kMaxDepth;
-  boost::json::error_code failed;
+  boost::system::error_code failed;
   const boost::json::value value = boost::json::parse({text.data(), text.size()}, failed, {}, options);
   if (failed) return std::nullopt;
   return JsonText::from(value);

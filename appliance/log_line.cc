@@ -46,7 +46,7 @@ std::string tame(std::string_view words) {
   return tamed;
 }
 
-std::string quoted(std::string_view words) {
+std::string in_quotes(std::string_view words) {
   std::string out = "\"";
   for (const char c : tame(words)) {
     if (c == '"' || c == '\\') out += '\\';
@@ -60,12 +60,12 @@ std::string value_text(const LogField& field, bool json) {
   if (const auto* number = std::get_if<std::int64_t>(&field.value())) return std::to_string(*number);
   const std::string& words = std::get<std::string>(field.value());
   const bool plain = !json && !words.empty() && words.find_first_of(" \"=\\") == std::string::npos;
-  return plain ? tame(words) : quoted(words);
+  return plain ? tame(words) : in_quotes(words);
 }
 
 std::string json_line(LogLevel level, std::int64_t wall_ns, Fixed text, LogFields fields) {
-  std::string line =
-      fmt::format(R"({{"time":"{}","level":"{}","text":{})", wall_text(wall_ns), level_text(level), quoted(text.text));
+  std::string line = fmt::format(R"({{"time":"{}","level":"{}","text":{})", wall_text(wall_ns), level_text(level),
+                                 in_quotes(text.text));
   for (const LogField& field : fields) line += fmt::format(",\"{}\":{}", field.name(), value_text(field, true));
   return line + '}';
 }

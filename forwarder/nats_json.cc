@@ -15,7 +15,7 @@ constexpr std::size_t kLongestWords = 1024;
 class Document {
  public:
   explicit Document(std::string_view text) : memory_(buffer_, sizeof buffer_) {
-    json::error_code error;
+    boost::system::error_code error;
     json::parse_options options;
     options.max_depth = 16;
     value_ = json::parse({text.data(), text.size()}, error, &memory_, options);

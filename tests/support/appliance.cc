@@ -39,7 +39,7 @@ bool is_safe(const std::string& directory) {
   return space->safe;
 }
 
-std::string quoted(const std::vector<std::string>& words) {
+std::string in_quotes(const std::vector<std::string>& words) {
   return fmt::format("[\"{}\"]", fmt::join(words, "\", \""));
 }
 
@@ -60,7 +60,7 @@ std::string file_target(const std::string& name, const std::string& directory, c
 }
 
 std::string route(const std::vector<std::string>& subjects, const std::vector<std::string>& targets) {
-  return fmt::format("[[route]]\nsubjects = {}\ntargets = {}\n\n", quoted(subjects), quoted(targets));
+  return fmt::format("[[route]]\nsubjects = {}\ntargets = {}\n\n", in_quotes(subjects), in_quotes(targets));
 }
 
 Appliance::Appliance(std::string program, ApplianceSetup setup)
