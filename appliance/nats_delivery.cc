@@ -93,7 +93,7 @@ bool NatsSource::is_ours_by_subject(std::string_view subject) const {
 
 // A status of the server's: a heartbeat, or the end of a request.
 void NatsSource::told(const NatsMessage& message, std::uint64_t binding) {
-  constexpr int kHeartbeatStatus = 100, kNoMessages = 404, kTimeout = 408, kConflict = 409;
+  constexpr int kHeartbeatStatus = 100;
   const int status = message.status();
   const std::string_view why = message.status_header("Description");
   const std::string_view subject = message.subject();
@@ -107,9 +107,7 @@ void NatsSource::told(const NatsMessage& message, std::uint64_t binding) {
   credit_.heard(now);
   if (status == 0 || status == kHeartbeatStatus) return;
   const bool was_open = credit_.ended(number, left);
-  const bool served = status == kNoMessages || status == kTimeout ||
-                      (status == kConflict && why.find("Exceeds MaxBytes") != std::string_view::npos);
-  if (!served && was_open) {
+  if (was_open && !ends_served_request(status, why)) {
     // The consumer or its stream is gone, or it refuses such requests: look, and do not ask in a circle.
     ask_again_at_ = now + kRefusedPause;
     rebind_ = true;

@@ -9,6 +9,14 @@ constexpr auto kLate = std::chrono::seconds(2);  // for the end of a request to 
 
 }  // namespace
 
+bool ends_served_request(int status, std::string_view why) {
+  constexpr int kNoMessages = 404, kTimeout = 408, kConflict = 409;
+  if (status == kNoMessages || status == kTimeout) return true;
+  // Either ends a request with max_bytes: the first before the batch was full, the second (since 2.10, nats-server
+  // #3822) also when it was.
+  return status == kConflict && (why.find("Exceeds MaxBytes") != why.npos || why.find("Batch Completed") != why.npos);
+}
+
 std::uint64_t PullCredit::ask(std::uint64_t batch, Nanoseconds expires, Moment now) {
   if (requests_.empty()) heard_at_ = now;
   open_ += batch;

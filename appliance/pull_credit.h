@@ -5,11 +5,16 @@
 
 #include <cstdint>
 #include <map>
+#include <string_view>
 
 #include "forwarder/bounded_call.h"
 #include "spool/clock.h"
 
 namespace holdfast {
+
+// Whether a status of the server's that ends a request says that it was served, as far as there was something. Others
+// say that the consumer or its stream is gone, or that it refuses such requests. `why`: its Description.
+bool ends_served_request(int status, std::string_view why);
 
 class PullCredit {
  public:

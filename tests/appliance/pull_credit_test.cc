@@ -39,6 +39,17 @@ TEST(PullCredit, AnEndedRequest_TakesWhatItDidNotBring) {
   EXPECT_FALSE(credit.ended(99, 5));
 }
 
+// What nats-server 2.9 and 2.10 say; "Batch Completed" came with 2.10, at the end of every request with max_bytes.
+TEST(PullCredit, AServedRequest_IsToldFromARefusedOne) {
+  EXPECT_TRUE(ends_served_request(404, "No Messages"));
+  EXPECT_TRUE(ends_served_request(408, "Request Timeout"));
+  EXPECT_TRUE(ends_served_request(409, "Message Size Exceeds MaxBytes"));
+  EXPECT_TRUE(ends_served_request(409, "Batch Completed"));
+  EXPECT_FALSE(ends_served_request(409, "Consumer Deleted"));
+  EXPECT_FALSE(ends_served_request(409, "Exceeded MaxRequestBatch of 1"));
+  EXPECT_FALSE(ends_served_request(503, ""));
+}
+
 TEST(PullCredit, AnEndThatGotLost_ExpiresBySelf) {
   PullCredit credit;
   credit.ask(10, seconds(5), kStart);
