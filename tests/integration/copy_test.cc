@@ -21,12 +21,17 @@ void copy_directory(const std::string& from, const std::string& to) {
   }
 }
 
-TEST(Copy, InAnotherDirectory_Opens) {
-  Scene scene("linger = \"200ms\"");
+// Without an uplink.
+bool takes_into_files(Scene& scene, std::uint64_t count) {
   scene.hub.kill();
   scene.box.start();
-  scene.publish(1, 500);
-  ASSERT_TRUE(in_files(scene.box, 500));
+  scene.publish(1, count);
+  return in_files(scene.box, count);
+}
+
+TEST(Copy, InAnotherDirectory_Opens) {
+  Scene scene("linger = \"200ms\"");
+  ASSERT_TRUE(takes_into_files(scene, 500));
   scene.publish(501, 500);
   ASSERT_TRUE(taken(scene.box, 1000));
   scene.box.kill9();  // some of it in the journal
@@ -43,10 +48,7 @@ TEST(Copy, InAnotherDirectory_Opens) {
 
 TEST(Copy, OlderOnePutBack_CostsRepetitionsAndNothingElse) {
   Scene scene("linger = \"200ms\"");
-  scene.hub.kill();
-  scene.box.start();
-  scene.publish(1, 500);
-  ASSERT_TRUE(in_files(scene.box, 500));
+  ASSERT_TRUE(takes_into_files(scene, 500));
   ASSERT_EQ(scene.box.terminate(), 0);
   const std::string older = scene.box.directory() + "/older";
   copy_directory(scene.box.state(), older);
