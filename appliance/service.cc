@@ -1,9 +1,9 @@
 #include "appliance/service.h"
 
+#include <malloc.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <malloc.h>
 #include <atomic>
 #include <csignal>
 #include <thread>
