@@ -45,6 +45,7 @@ bool same_mac(const Mac& a, const Mac& b) {
 Namer::Namer(const SecretKey& naming_key)
     : id_key_(naming_key.derive("holdfast/1 record id")),
       content_key_(naming_key.derive("holdfast/1 content")),
+      content_mask_(naming_key.derive("holdfast/1 content mask")),
       stream_key_(naming_key.derive("holdfast/1 stream tag")),
       header_key_(naming_key.derive("holdfast/1 frame header")),
       body_key_(naming_key.derive("holdfast/1 done body")),
@@ -55,7 +56,9 @@ RecordId Namer::record_id(std::string_view canonical_key) const {
   return {keyed<32>(id_key_, {as_bytes(canonical_key)})};
 }
 
-// Poly1305 is fast wherever XChaCha20-Poly1305 is, and may be asked once for each key: the key is made for this id.
+// Poly1305 is fast wherever XChaCha20-Poly1305 is; its key is made for this id. Its tag alone would not do: those of
+// contents that are nearly alike agree in some bytes far too often (the ledger keeps four), and two under one key say
+// something about the key. What SipHash makes of it is as good as random.
 ContentDigest Namer::content_digest(const RecordId& id, std::string_view subject, ByteView payload) const {
   static_assert(sizeof(RecordId::bytes) >= crypto_core_hchacha20_INPUTBYTES);
   static_assert(crypto_core_hchacha20_OUTPUTBYTES == crypto_onetimeauth_poly1305_KEYBYTES);
@@ -71,11 +74,10 @@ ContentDigest Namer::content_digest(const RecordId& id, std::string_view subject
   crypto_onetimeauth_poly1305_update(&state, subject_size.data(), subject_size.size());
   crypto_onetimeauth_poly1305_update(&state, subject_bytes.data(), subject_bytes.size());
   crypto_onetimeauth_poly1305_update(&state, payload.data(), payload.size());
-  ContentDigest digest;
-  static_assert(sizeof digest.bytes == crypto_onetimeauth_poly1305_BYTES);
-  crypto_onetimeauth_poly1305_final(&state, digest.bytes.data());
+  std::array<std::uint8_t, crypto_onetimeauth_poly1305_BYTES> tag;
+  crypto_onetimeauth_poly1305_final(&state, tag.data());
   wipe(key);
-  return digest;
+  return {siphash(content_mask_, tag).bytes};
 }
 
 std::uint64_t Namer::stream_tag(std::string_view site_and_stream) const {

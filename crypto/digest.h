@@ -26,7 +26,7 @@ struct RecordId {
 };
 
 // A keyed fingerprint of subject and payload, bound to the record id: equal for equal content of one identity,
-// and of no use for comparing the contents of two identities.
+// and of no use for comparing the contents of two identities. Any part of it is as good as random.
 struct ContentDigest {
   std::array<std::uint8_t, 16> bytes{};
   bool operator==(const ContentDigest&) const = default;
@@ -55,7 +55,7 @@ class Namer {
   Mac manifest_mac(ByteView manifest) const;
 
  private:
-  SecretKey id_key_, content_key_, stream_key_, header_key_, body_key_, batch_key_, manifest_key_;
+  SecretKey id_key_, content_key_, content_mask_, stream_key_, header_key_, body_key_, batch_key_, manifest_key_;
 };
 
 // SHA-256, unkeyed: only for names that outsiders must be able to recompute (wire keys over 200 bytes).

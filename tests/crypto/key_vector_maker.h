@@ -176,8 +176,9 @@ inline std::vector<Vector> key_files() {
 }
 
 inline Blob content_digest(const Blob& id, const Blob& subject, const Blob& payload) {
-  return poly1305_of_hchacha(derive(kNamingKey, "holdfast/1 content"), part(id, 0, 16),
-                             join({little_endian(subject.size(), 4), subject, payload}));
+  return siphash(derive(kNamingKey, "holdfast/1 content mask"),
+                 poly1305_of_hchacha(derive(kNamingKey, "holdfast/1 content"), part(id, 0, 16),
+                                     join({little_endian(subject.size(), 4), subject, payload})));
 }
 
 inline std::vector<Vector> digests() {
