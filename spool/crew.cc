@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <system_error>
 
 #include "spool/check.h"
 #include "spool/spool.h"
@@ -25,7 +26,8 @@ struct Crew::Job {
   std::atomic<std::size_t> next{0};
   std::atomic<unsigned> helpers{0};  // at it now; changed under the mutex
 
-  void take_part() {
+  // What it may not do, throw, ends the process here: others hold on to this job.
+  void take_part() noexcept {
     for (;;) {
       const std::size_t first = next.fetch_add(grain, std::memory_order_relaxed);
       if (first >= count) return;
@@ -41,7 +43,11 @@ unsigned helpers_of_this_machine() {
 
 Crew::Crew(unsigned helpers) {
   for (unsigned i = 0; i < helpers; ++i) {
-    helpers_.emplace_back([this] { help(); });
+    try {
+      helpers_.emplace_back([this] { help(); });
+    } catch (const std::system_error&) {
+      return;  // no threads to be had: it goes with those there are
+    }
     ::pthread_setname_np(helpers_.back().native_handle(), "helper");
   }
 }
@@ -58,11 +64,8 @@ Crew::~Crew() {
 
 void Crew::share(std::size_t count, std::size_t grain, const Work& work) {
   CHECK(grain > 0);
-  if (helpers_.empty() || count <= grain) {
-    if (count > 0) work(0, count);
-    return;
-  }
-  Job job{count, grain, work};
+  Job job{count, helpers_.empty() ? std::max(count, grain) : grain, work};
+  if (count <= job.grain) return job.take_part();
   {
     const std::lock_guard lock(mutex_);
     jobs_.push_back(&job);

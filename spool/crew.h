@@ -19,14 +19,15 @@ class Crew {
   // The pieces [first, last) of a work.
   using Work = std::function<void(std::size_t first, std::size_t last)>;
 
-  // None: whoever calls does it all alone, in order.
+  // None: whoever calls does it all alone, in order. Where no threads are to be had, there are fewer.
   explicit Crew(unsigned helpers);
   ~Crew();
   Crew(const Crew&) = delete;
   Crew& operator=(const Crew&) = delete;
 
   // Does all of [0, count) before it returns, `grain` pieces at a time, in this thread and in helpers that are free.
-  // Threads: any; several calls at once share the helpers. `work` must not throw, nor call share().
+  // Threads: any; several calls at once share the helpers. `work` must not call share();
+  // what it throws ends the process.
   void share(std::size_t count, std::size_t grain, const Work& work);
 
  private:

@@ -2,12 +2,21 @@
 #include "spool/crew.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <thread>
+
+#include "tests/support/patience.h"
 
 namespace holdfast {
 namespace {
+
+constexpr uid_t kNobody = 65534;
 
 // How often each piece was done.
 std::vector<int> do_all(Crew& crew, std::size_t count, std::size_t grain) {
@@ -51,6 +60,38 @@ TEST(Crew, HelpersWorkBesideTheCaller) {
     met.wait(lock, [&] { return there == 2; });
   });
   EXPECT_EQ(there, 2);
+}
+
+// Longer than the caller looks for it without sleeping.
+TEST(Crew, ASlowHelper_IsWaitedFor) {
+  Crew crew(1);
+  const std::thread::id caller = std::this_thread::get_id();
+  std::atomic<bool> helper_came{false};
+  bool helper_done = false;
+  crew.share(2, 1, [&](std::size_t, std::size_t) {
+    if (std::this_thread::get_id() == caller) {
+      EXPECT_TRUE(eventually([&] { return helper_came.load(); }));
+      return;
+    }
+    helper_came = true;
+    const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(50);
+    EXPECT_TRUE(eventually([&] { return std::chrono::steady_clock::now() >= end; }));
+    helper_done = true;
+  });
+  EXPECT_TRUE(helper_done);
+}
+
+[[noreturn]] void work_without_threads() {
+  // Root may always have threads.
+  const bool nobody = ::getuid() != 0 || ::setresuid(kNobody, kNobody, kNobody) == 0;
+  const rlimit none{0, 0};
+  if (!nobody || ::setrlimit(RLIMIT_NPROC, &none) != 0) std::_Exit(1);
+  Crew crew(3);
+  std::_Exit(do_all(crew, 100, 1) == std::vector<int>(100, 1) ? 0 : 2);
+}
+
+TEST(CrewDeathTest, WhereNoThreadsAreToBeHad_TheCallerDoesItAll) {
+  EXPECT_EXIT(work_without_threads(), testing::ExitedWithCode(0), "");
 }
 
 TEST(Crew, CallsOfSeveralThreads_ShareTheHelpers) {
