@@ -2,7 +2,6 @@
 // memory.
 #include <fmt/format.h>
 
-#include <filesystem>
 #include <fstream>
 #include <limits>
 
@@ -14,6 +13,7 @@
 #include "tests/support/jetstream_client.h"
 #include "tests/support/nats_server.h"
 #include "tests/support/patience.h"
+#include "tests/support/remove_tree.h"
 
 namespace holdfast {
 namespace {
@@ -107,8 +107,8 @@ void measure_backlog(const Scale& scale) {
   report("backlog_growth", ours.tenths[9], ours.tenths[5], "records/s");
   report("clean_stop", stop_with_full_journal(scale.directory + "/stop"), 20, "s");
   measure_start(box, hub, records, scale.quick ? "100k" : "1m");
-  std::filesystem::remove_all(box.state());
-  std::filesystem::remove_all(scale.directory + "/plain");
+  remove_tree(box.state());
+  remove_tree(scale.directory + "/plain");
 }
 
 }  // namespace holdfast

@@ -5,6 +5,7 @@
 #include "tests/bench/bench_spool.h"
 #include "tests/bench/figures.h"
 #include "tests/bench/plain_writer.h"
+#include "tests/support/remove_tree.h"
 
 namespace holdfast {
 namespace {
@@ -49,7 +50,7 @@ double naive_rate(const std::string& directory, int records) {
   const Nanoseconds began = system_clock().monotonic();
   for (int i = 0; i < records; ++i) write_alone(directory, static_cast<std::uint64_t>(i), payload);
   const double rate = records / seconds_since(began);
-  std::filesystem::remove_all(directory);
+  remove_tree(directory);
   return rate;
 }
 
@@ -93,7 +94,7 @@ void measure_commits(const Scale& scale) {
   report("naive_speedup", kibibyte.ours, naive_rate(directory + "/naive", scale.quick ? 300 : 2000), "records/s");
   box.drain();
   box.close();
-  std::filesystem::remove_all(directory);
+  remove_tree(directory);
 }
 
 }  // namespace holdfast

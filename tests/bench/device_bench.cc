@@ -5,13 +5,13 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <filesystem>
 #include <fstream>
 
 #include "tests/bench/bench_spool.h"
 #include "tests/bench/figures.h"
 #include "tests/support/loop_disk.h"
 #include "tests/support/patience.h"
+#include "tests/support/remove_tree.h"
 
 namespace holdfast {
 namespace {
@@ -61,8 +61,8 @@ void measure_device_writes(const Scale& scale) {
     report("write_amplification_disconnected", bytes_written_to_device_of(directory) - at,
            static_cast<double>((records / 4 + kBatch - 1) / kBatch * kBatch * kPayload), "bytes");
   }
-  std::filesystem::remove_all(directory);
-  std::filesystem::remove_all(directory + "-away");
+  remove_tree(directory);
+  remove_tree(directory + "-away");
 }
 
 }  // namespace holdfast

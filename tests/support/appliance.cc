@@ -14,6 +14,7 @@
 #include "spool/check.h"
 #include "spool/file_system.h"
 #include "tests/support/patience.h"
+#include "tests/support/remove_tree.h"
 
 namespace holdfast {
 namespace {
@@ -77,8 +78,7 @@ Appliance::Appliance(std::string program, ApplianceSetup setup)
 Appliance::~Appliance() {
   kill9();
   if (testing::Test::HasFailure()) std::fprintf(stderr, "The log of the appliance:\n%s\n", log().c_str());
-  std::error_code ignored;
-  fs::remove_all(directory_, ignored);
+  remove_tree(directory_);
 }
 
 void Appliance::configure(ApplianceSetup setup) {

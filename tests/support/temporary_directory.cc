@@ -1,10 +1,9 @@
 #include "tests/support/temporary_directory.h"
 
 #include <cstdlib>
-#include <filesystem>
-#include <system_error>
 
 #include "spool/check.h"
+#include "tests/support/remove_tree.h"
 
 namespace holdfast {
 
@@ -15,8 +14,7 @@ TemporaryDirectory::TemporaryDirectory() {
 }
 
 TemporaryDirectory::~TemporaryDirectory() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
+  remove_tree(path_);
 }
 
 }  // namespace holdfast
