@@ -33,11 +33,13 @@ if command -v ccache >/dev/null; then
   export CMAKE_CXX_COMPILER_LAUNCHER=ccache CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
 fi
 
-# Every test that was skipped, with its reason, from ctest's log of one preset.
+# Every test that was skipped, with its reason, from ctest's log of one preset. Without a reason are those that come after
+# a mutant was found.
 report_skips() {
   awk '
     / Skipped$/ || /: Skipped$/ { reading = 1; reason = ""; next }
     /^\[=+\]/ { reading = 0 }  # of a program that a test ran
+    reading && /^\[  SKIPPED \] / && reason == "" { reading = 0; next }
     reading && /^\[  SKIPPED \] / { skipped[++count] = $4 ": " reason; reading = 0; next }
     reading && NF { reason = reason (reason == "" ? "" : " ") $0 }
     /^SKIP: / { skipped[++count] = substr($0, 7) }
