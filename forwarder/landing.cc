@@ -29,6 +29,7 @@ void Window::report(std::size_t place, Outcome outcome) {
 // The target may still hold the view of its window, and lanes are named by the records.
 void Window::make_room(WindowRecord& entry) {
   bytes_ -= entry.record.bytes;
+  if (entry.refused) --refused_;
   Bytes().swap(entry.record.envelope.payload);
   landed_.push_back(entries_.extract(place_of(entry.record)));
 }
@@ -134,7 +135,7 @@ void Window::refuse(WindowRecord& entry, const Outcome& outcome, Nanoseconds now
     return set_aside(*lane, entry);
   }
   charge(entry.wait, outcome, now);
-  entry.refused = true;
+  set_refused(entry);
 }
 
 // Where another of the lane was accepted in the same flight, the lane is well and the record has failed alone.
@@ -159,7 +160,7 @@ void Window::reject(WindowRecord& entry, const Flown& flown, Nanoseconds now) {
   }
   charge(entry.wait, *flown.outcome, now);
   if (!entry.wait.rejected_after) entry.wait.rejected_after = flown.accepted;
-  entry.refused = true;
+  set_refused(entry);
   if (outside_.set_apart(entry.record, entry.wait)) forget(entry);
 }
 

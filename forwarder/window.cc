@@ -2,6 +2,7 @@
 #include "forwarder/window.h"
 
 #include <limits>
+#include <utility>
 
 #include "forwarder/code.h"
 
@@ -36,8 +37,13 @@ WindowRecord& Window::take_in(DueRecord record) {
   return entry->second;
 }
 
+void Window::set_refused(WindowRecord& entry) {
+  if (!std::exchange(entry.refused, true)) ++refused_;
+}
+
 void Window::forget(const WindowRecord& entry) {
   bytes_ -= entry.record.bytes;
+  if (entry.refused) --refused_;
   entries_.erase(place_of(entry.record));
 }
 
@@ -88,7 +94,7 @@ void Window::recalled(const Recall& recall, std::optional<DueRecord> found) {
   entry.record.surely_unsent = false;
   entry.wait = *wait;
   entry.wait.until = Nanoseconds(0);
-  entry.refused = true;
+  set_refused(entry);
   if (lane == nullptr) return;
   entry.probe = true;
   lane->probe = recall.mark;
@@ -175,10 +181,11 @@ WindowStatus Window::status() const {
   status.failed_flights = failed_flights_;
   status.records = entries_.size();
   status.bytes = bytes_;
-  for (const auto& [place, entry] : entries_) {
-    if (!entry.refused) continue;
-    ++status.refused;
-    status.code = entry.wait.code;
+  status.refused = refused_;
+  if (refused_ > 0) {  // seldom: there is a look for every lot that is settled
+    for (const auto& [place, entry] : entries_) {
+      if (entry.refused) status.code = entry.wait.code;
+    }
   }
   status.lanes_held = outside_.lanes();
   status.lane_records = outside_.set_aside_records();

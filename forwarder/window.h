@@ -98,6 +98,7 @@ class Window {
   Place place_of(const DueRecord& record) const { return place_of(Mark{record.sequence, record.priority}); }
   WindowRecord& take_in(DueRecord record);
   void forget(const WindowRecord& entry);
+  void set_refused(WindowRecord& entry);
   bool may_recall() const;
   bool may_try(const WindowRecord& entry, Nanoseconds now) const;
   const WindowRecord* oldest_refused(Nanoseconds now) const;
@@ -125,6 +126,7 @@ class Window {
   DueCursor cursor_;
   std::map<Place, WindowRecord> entries_;
   std::size_t bytes_ = 0;
+  std::size_t refused_ = 0;  // of the entries
   Outside outside_;
   Standing standing_;
   bool probe_passed_ = false;

@@ -208,14 +208,17 @@ Result<Commit::Found> Commit::look_up(Prepared& prepared) {
   if (const auto earlier = in_group_.find(prepared.id); earlier != in_group_.end()) {
     return Found{SeenIn::batch, same_content(*earlier->second, *prepared.arrival)};
   }
+  std::optional<ContentDigest> content;
+  bool left = false;
   {
     const std::lock_guard lock(parts_.state_mutex);
     if (const JournalRecord* record = parts_.records.find(prepared.id)) {
-      const bool left = record->place == Place::aside || (record->place == Place::journal && parts_.complete(*record));
-      return Found{left ? SeenIn::ledger : SeenIn::custody, record->content == content_of(prepared)};
+      content = record->content;
+      left = record->place == Place::aside || (record->place == Place::journal && parts_.complete(*record));
     }
   }
-  return look_up_older(prepared);
+  if (!content) return look_up_older(prepared);
+  return Found{left ? SeenIn::ledger : SeenIn::custody, *content == content_of(prepared)};
 }
 
 // What the ledger knows may still be in a file: only the file's absence says that it left (R47).
@@ -438,11 +441,10 @@ Result<void> Commit::file_direct() {
   change.add.taken = direct_.size();
   auto applied = parts_.apply(change, Durability::durable);
   if (!applied && applied.error().kind != ErrorKind::io) {
-    DirtyDirectories dirty;
     // Not taken: nobody who sent the same in this group may be told that it is here.
     for (const JournalRecord& record : std::exchange(direct_, {})) {
       in_group_.erase(record.id);
-      HOLDFAST_TRY(undone(parts_.files->remove(record.id, record.sequence, dirty)));
+      HOLDFAST_TRY(undone(parts_.files->remove(record.id, record.sequence)));
     }
   }
   HOLDFAST_TRY(applied);

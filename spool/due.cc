@@ -49,7 +49,10 @@ Result<std::vector<Spool::Parts::DuePlace>> Spool::Parts::due_places(TargetNumbe
         for (const DueRow& row : *rows) {
           after = row.sequence;
           if (row.sequence >= horizon || hidden.contains({row.sequence, target})) continue;
-          places.push_back({row.sequence, row.id, row.route, priority, row.size, {}, false});
+          // While its segment is there, one read of the journal is cheaper than opening a file.
+          const JournalRecord* record = records.find(row.sequence);
+          const auto spot = record == nullptr ? std::nullopt : std::optional(record->spot);
+          places.push_back({row.sequence, row.id, row.route, priority, row.size, spot, false});
           ++found;
         }
         if (rows->size() < limit) break;
@@ -67,14 +70,14 @@ Result<std::vector<Spool::Parts::DuePlace>> Spool::Parts::due_places(TargetNumbe
   return places;
 }
 
-// From the journal if it is still there; a segment may have been reused since we looked, and then the record is in its
-// file.
+// From the journal if it is still there, whole: a segment may have been reused since we looked, and what has rotted in
+// the one place may be sound in the other.
 Result<void> Spool::Parts::read_frame(Sequence sequence, const RecordId& id, const std::optional<FrameSpot>& spot,
                                       Bytes& frame) {
   if (spot) {
     HOLDFAST_TRY(journal->read(*spot, frame));
     const auto header = read_header(frame, keyring->namer());
-    if (header && header->sequence == sequence) return {};
+    if (header && header->sequence == sequence && read_body(*header, frame, keyring->namer())) return {};
   }
   return files->read(id, frame);
 }

@@ -47,6 +47,7 @@ class File {
   // All of it or an error. `full` only when nothing of it was written; a partial write that cannot be completed is
   // `io`.
   virtual Result<void> write_at(std::uint64_t offset, ByteView bytes) = 0;
+  // Of a file opened to be read: at that moment, or later.
   virtual Result<std::uint64_t> size() = 0;
   virtual Result<void> truncate(std::uint64_t size) = 0;
   // The file's bytes, and what is needed to find them (fdatasync(2)).
@@ -97,6 +98,12 @@ class FileSystem {
 
 // The real one. Directories down to `root` must exist. Opens `root` without following a symlink.
 Result<std::unique_ptr<FileSystem>> open_posix_file_system(const std::string& root);
+
+// What a file of so many bytes takes on the medium.
+constexpr std::uint64_t allocated(std::uint64_t size) {
+  constexpr std::uint64_t kUnit = 4096;
+  return (size + kUnit - 1) / kUnit * kUnit;
+}
 
 // Reads a whole file of at most `limit` bytes; `invalid` when it is larger.
 Result<Bytes> read_file(FileSystem& fs, const std::string& path, std::size_t limit);

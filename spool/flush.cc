@@ -85,7 +85,7 @@ Result<void> Spool::Parts::write_files(const std::vector<JournalRecord*>& to_fil
 Result<void> Spool::Parts::add_rows(std::vector<Flushed>& written) {
   HOLDFAST_TRY(sync_files());
   IndexChange change;
-  std::vector<std::pair<RecordId, Sequence>> left;
+  std::vector<LeavingFile> left;
   {
     const std::lock_guard lock(state_mutex);
     for (Flushed& file : written) {
@@ -98,7 +98,7 @@ Result<void> Spool::Parts::add_rows(std::vector<Flushed>& written) {
       // Settled while it was written: it has a file now, so it leaves as those do, with a tombstone (R20).
       drop_reject_marks(record.sequence);
       change.left.push_back(record.sequence);
-      left.emplace_back(record.id, record.sequence);
+      left.push_back(leaving(record.id, record.sequence, 0));
     }
   }
   change.add.delivered = left.size();
@@ -121,7 +121,7 @@ Result<void> Spool::Parts::remove_without_row(const std::vector<const JournalRec
     }
   }
   for (const auto& [id, sequence] : names) {
-    auto removed = files->remove(id, sequence, dirty);
+    auto removed = remove_file(id, sequence);
     if (!removed) return removed.error();
   }
   return {};

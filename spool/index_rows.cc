@@ -27,12 +27,6 @@ constexpr const char* kTables =
     " quarantined INTEGER NOT NULL, quarantine_bytes INTEGER NOT NULL);"
     "INSERT INTO state VALUES(1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)";
 
-constexpr std::uint64_t kBlockBytes = 4096;
-
-std::uint64_t allocated(std::uint64_t size) {
-  return (size + kBlockBytes - 1) / kBlockBytes * kBlockBytes;
-}
-
 std::uint64_t number(TargetNumber target) {
   return static_cast<std::uint64_t>(target);
 }

@@ -29,6 +29,9 @@ inline constexpr std::size_t kMaxBatchBytes = 4u << 20;  // one append; bounds m
 inline constexpr std::size_t kFlushRecords = 1024;       // files of one flush: bounds how long the index is busy
 inline constexpr std::size_t kSettleBacklog = 65536;     // settlements that may wait for housekeeping
 inline constexpr std::size_t kUnlinksBeforeSync = 4096;
+inline constexpr std::size_t kUnlinkBacklog = 65536;  // names of what has left: above, settling waits for them
+inline constexpr unsigned kRemovers = 3;              // threads: an unlink may wait for the device, not the processor
+inline constexpr std::size_t kRemoveTogether = 8;
 inline constexpr std::size_t kMaxNotices = 32;
 inline constexpr std::size_t kSealTogether = 16;  // records: what a helper of the crew takes at once
 inline constexpr std::size_t kNameTogether = 32;
@@ -94,19 +97,29 @@ std::variant<OpenedBody, Reason> open_record(ByteView frame, const Keyring& keyr
 // With a buffer for the plaintext that is used again and again.
 std::variant<OpenedBody, Reason> open_record(ByteView frame, const Keyring& keyring, Bytes& plain);
 
+// A file whose record has left.
+struct LeavingFile {
+  RecordId id;
+  Sequence sequence = 0;
+  std::uint64_t bytes = 0;  // on the medium, and in no row any more
+  bool expected = false;    // its directory counts it still
+};
+
 struct Spool::Parts {
   Parts(FileSystem& fs_in, const Clock& clock_in, const SpoolOptions& options_in, const SecretKey& key)
       : fs(fs_in),
         clock(clock_in),
         options(options_in),
         recipient(SecretKey::copy_of(key.bytes())),
-        crew(options.helpers) {}
+        crew(options.helpers),
+        removers(options.helpers > 0 ? kRemovers : 0) {}
 
   FileSystem& fs;
   const Clock& clock;
   const SpoolOptions options;
   const SecretKey recipient;
   mutable Crew crew;
+  Crew removers;
 
   std::mutex upkeep_mutex;
   std::mutex commit_mutex;
@@ -166,6 +179,7 @@ struct Spool::Parts {
   std::uint64_t ignored_names = 0;
   std::uint64_t bad_done_frames = 0;
   std::uint64_t journal_disk_bytes = 0;
+  std::uint64_t leaving_bytes = 0;                             // of files that have left the index and not the disk
   std::deque<std::pair<Nanoseconds, Nanoseconds>> slow_syncs;  // when, how long; of the last minute
   bool site_changed = false;
   std::optional<Error> dead;
@@ -176,8 +190,9 @@ struct Spool::Parts {
   DirtyDirectories dirty;
   std::vector<Sequence> unlinked_unsynced;
   struct {
-    std::vector<std::pair<RecordId, Sequence>> records, quarantined;
-  } unlink_later;  // have left, and their names could not go: tried again each second, and by the next life
+    std::deque<LeavingFile> records;
+    std::vector<std::pair<RecordId, Sequence>> quarantined;
+  } unlink_later;  // have left, and their names are still there: the rest is the next life's
   Nanoseconds life_began{0};
   Nanoseconds running_before{0};  // running time of earlier lives
   Nanoseconds tidied{0};
@@ -240,7 +255,7 @@ struct Spool::Parts {
     RouteNumber route{};
     Priority priority = 0;
     std::uint64_t size = 0;         // of the frame
-    std::optional<FrameSpot> spot;  // in the journal; else in a file
+    std::optional<FrameSpot> spot;  // while the journal has its frame; else in a file alone
     bool surely_unsent = false;
   };
   Result<std::vector<DuePlace>> due_places(TargetNumber target, Drain drain, const DueCursor& cursor,
@@ -255,7 +270,11 @@ struct Spool::Parts {
 
   // settle.cc
   Result<void> apply_settled();
-  Result<void> unlink(const std::vector<std::pair<RecordId, Sequence>>& left);
+  // When its row goes.
+  LeavingFile leaving(const RecordId& id, Sequence sequence, std::uint64_t size) const;
+  Result<void> unlink(std::span<const LeavingFile> left);
+  Result<bool> unlink_some();
+  Result<bool> remove_file(const RecordId& id, Sequence sequence);
   Result<void> settle_filed(const std::vector<FiledSettlement>& settlements);
   void settle_one(TargetNumber target, const Settlement& settlement);
   void set_aside_if_only_rejections_wait(const JournalRecord& record);  // state_mutex held
@@ -299,7 +318,7 @@ struct Spool::Parts {
   void remember_rejection(const Rejection& rejection);  // state_mutex held
   Result<Bytes> frame_to_set_aside(const Rejection& rejection, const std::optional<IndexedRecord>& row);
   bool other_required_waits(const Rejection& rejection, const std::optional<IndexedRecord>& row);  // state_mutex held
-  Result<void> back_into_line(Sequence sequence);
+  void back_into_line(Sequence sequence);
   Result<void> leave_aside(Sequence sequence, const RecordId& id, bool had_file);
   Result<void> declare_lost(Sequence sequence, const RecordId& id);
 
@@ -347,6 +366,7 @@ struct Spool::Parts {
   Result<void> adopt(const RecordId& id);
   void note_row(const RecordId& id, Sequence sequence);
   void note_row_left(const RecordId& id, Sequence sequence);
+  bool is_expected(Sequence sequence) const;
 };
 
 }  // namespace holdfast

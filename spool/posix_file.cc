@@ -66,11 +66,11 @@ namespace {
 
 class PosixFile : public File {
  public:
-  PosixFile(Descriptor descriptor, std::string path, bool direct)
-      : descriptor_(std::move(descriptor)), path_(std::move(path)), direct_(direct) {}
+  PosixFile(OpenedFile file, std::string path, Access access)
+      : descriptor_(std::move(file.descriptor)), size_at_open_(file.size), path_(std::move(path)), access_(access) {}
 
   Result<std::size_t> read_at(std::uint64_t offset, std::span<std::uint8_t> out) override {
-    CHECK(!direct_ || aligned(offset, out));
+    CHECK(!direct() || aligned(offset, out));
     std::size_t done = 0;
     while (done < out.size()) {
       const ssize_t count = uninterrupted([&] {
@@ -80,7 +80,7 @@ class PosixFile : public File {
       if (count == 0) break;
       done += static_cast<std::size_t>(count);
       // A direct read stops between two blocks only where the file ends, and cannot go on from there.
-      if (direct_ && done % kDirectAlignment != 0) break;
+      if (direct() && done % kDirectAlignment != 0) break;
     }
     return done;
   }
@@ -101,6 +101,7 @@ class PosixFile : public File {
   }
 
   Result<std::uint64_t> size() override {
+    if (access_ != Access::write) return size_at_open_;
     struct stat about {};
     if (::fstat(descriptor_.get(), &about) != 0) return posix_error("inspect", path_, errno, Effect::looks);
     return static_cast<std::uint64_t>(about.st_size);
@@ -115,6 +116,7 @@ class PosixFile : public File {
   Result<void> sync() override { return sync_point_.sync(&::fdatasync, descriptor_.get(), "sync", path_); }
 
  private:
+  bool direct() const { return access_ == Access::read_direct; }
   static bool aligned(std::uint64_t offset, std::span<std::uint8_t> out) {
     return offset % kDirectAlignment == 0 && out.size() % kDirectAlignment == 0 &&
            reinterpret_cast<std::uintptr_t>(out.data()) % kDirectAlignment == 0;
@@ -122,7 +124,7 @@ class PosixFile : public File {
 
   Error read_error(int code) const {
     Error error = posix_error("read", path_, code, Effect::looks);
-    if (direct_ && code == EINVAL) error.kind = ErrorKind::unavailable;
+    if (direct() && code == EINVAL) error.kind = ErrorKind::unavailable;
     return error;
   }
 
@@ -136,15 +138,16 @@ class PosixFile : public File {
   }
 
   const Descriptor descriptor_;
+  const std::uint64_t size_at_open_;
   const std::string path_;
-  const bool direct_;
+  const Access access_;
   SyncPoint sync_point_;
 };
 
 }  // namespace
 
-std::unique_ptr<File> make_posix_file(Descriptor descriptor, std::string path, bool direct) {
-  return std::make_unique<PosixFile>(std::move(descriptor), std::move(path), direct);
+std::unique_ptr<File> make_posix_file(OpenedFile file, std::string path, Access access) {
+  return std::make_unique<PosixFile>(std::move(file), std::move(path), access);
 }
 
 }  // namespace holdfast

@@ -61,7 +61,15 @@ class SyncPoint {
   bool failed_ = false;
 };
 
-// Takes over an open regular file. `path` is for the texts of errors.
-std::unique_ptr<File> make_posix_file(Descriptor descriptor, std::string path, bool direct);
+// An open regular file.
+struct OpenedFile {
+  Descriptor descriptor;
+  std::uint64_t size = 0;  // when it was opened
+};
+
+enum class Access : std::uint8_t { read, read_direct, write };
+
+// Takes it over. `path` is for the texts of errors.
+std::unique_ptr<File> make_posix_file(OpenedFile file, std::string path, Access access);
 
 }  // namespace holdfast

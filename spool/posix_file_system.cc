@@ -120,9 +120,9 @@ class PosixFileSystem : public FileSystem {
   Descriptor open_parent(const std::string& path) const {
     return open_path(parent_path(path), O_PATH | O_DIRECTORY, 0);
   }
-  Result<Descriptor> open_file(const std::string& path, int flags) const;
-  Result<Descriptor> open_direct(const std::string& path) const;
-  Result<Descriptor> create_file(const std::string& path, bool may_exist) const;
+  Result<OpenedFile> open_file(const std::string& path, int flags) const;
+  Result<OpenedFile> open_direct(const std::string& path) const;
+  Result<OpenedFile> create_file(const std::string& path, bool may_exist) const;
   Result<void> visit_names(DIR* directory, const std::string& path,
                            const std::function<bool(std::string_view, NameType)>& visit) const;
 
@@ -133,7 +133,7 @@ class PosixFileSystem : public FileSystem {
 };
 
 // An existing regular file, and nothing else: a pipe in its place neither hangs us nor is taken for one.
-Result<Descriptor> PosixFileSystem::open_file(const std::string& path, int flags) const {
+Result<OpenedFile> PosixFileSystem::open_file(const std::string& path, int flags) const {
   // Reading a record is no reason to write its inode. Only a file's owner may ask for that.
   const int quiet = (flags & O_ACCMODE) == O_RDONLY ? O_NOATIME : 0;
   Descriptor file = open_path(path, flags | quiet | O_NONBLOCK | O_NOCTTY, 0);
@@ -142,18 +142,18 @@ Result<Descriptor> PosixFileSystem::open_file(const std::string& path, int flags
   struct stat about {};
   if (::fstat(file.get(), &about) != 0) return posix_error("open", path, errno, Effect::looks);
   if (!S_ISREG(about.st_mode)) return Error{ErrorKind::invalid, "cannot open " + path + ": not a file"};
-  return file;
+  return OpenedFile{std::move(file), static_cast<std::uint64_t>(about.st_size)};
 }
 
-Result<Descriptor> PosixFileSystem::open_direct(const std::string& path) const {
-  Result<Descriptor> file = open_file(path, O_RDONLY);
-  if (!file.ok() || ::fcntl(file->get(), F_SETFL, O_DIRECT) == 0) return file;
+Result<OpenedFile> PosixFileSystem::open_direct(const std::string& path) const {
+  Result<OpenedFile> file = open_file(path, O_RDONLY);
+  if (!file.ok() || ::fcntl(file->descriptor.get(), F_SETFL, O_DIRECT) == 0) return file;
   return Error{ErrorKind::unavailable, "cannot read " + path + " past the page cache: not in this file system"};
 }
 
 // The name is tried as new first and as existing second, so that the mode is set by whoever made it, whatever the
 // umask.
-Result<Descriptor> PosixFileSystem::create_file(const std::string& path, bool may_exist) const {
+Result<OpenedFile> PosixFileSystem::create_file(const std::string& path, bool may_exist) const {
   Descriptor file = open_path(path, O_RDWR | O_CREAT | O_EXCL, kFileMode);
   if (!file && errno == EEXIST && may_exist) return open_file(path, O_RDWR);
   if (!file) return posix_error("create", path, errno, Effect::makes);
@@ -162,19 +162,21 @@ Result<Descriptor> PosixFileSystem::create_file(const std::string& path, bool ma
   if ((about.st_mode & 07777) != kFileMode && ::fchmod(file.get(), kFileMode) != 0) {
     return posix_error("set the mode of", path, errno, Effect::makes);
   }
-  return file;
+  return OpenedFile{std::move(file), static_cast<std::uint64_t>(about.st_size)};
 }
 
 Result<std::unique_ptr<File>> PosixFileSystem::open(const std::string& path, OpenMode mode) {
   if (!is_inner_path(path)) return not_a_path("open", path);
-  const bool direct = mode == OpenMode::read_direct;
-  Result<Descriptor> file = Descriptor();
+  Result<OpenedFile> file = OpenedFile();
+  Access access = Access::write;
   switch (mode) {
     case OpenMode::read:
       file = open_file(path, O_RDONLY);
+      access = Access::read;
       break;
     case OpenMode::read_direct:
       file = open_direct(path);
+      access = Access::read_direct;
       break;
     case OpenMode::write:
       file = open_file(path, O_RDWR);
@@ -184,7 +186,7 @@ Result<std::unique_ptr<File>> PosixFileSystem::open(const std::string& path, Ope
       file = create_file(path, mode == OpenMode::create);
       break;
   }
-  if (file.ok()) return make_posix_file(*std::move(file), path, direct);
+  if (file.ok()) return make_posix_file(*std::move(file), path, access);
   return file.error();
 }
 
@@ -328,10 +330,10 @@ Result<SpaceInfo> PosixFileSystem::space() {
 
 Result<std::unique_ptr<File>> PosixFileSystem::lock(const std::string& path) {
   if (!is_inner_path(path)) return not_a_path("lock", path);
-  Result<Descriptor> file = create_file(path, true);
+  Result<OpenedFile> file = create_file(path, true);
   if (!file.ok()) return file.error();
-  if (uninterrupted([&] { return ::flock(file->get(), LOCK_EX | LOCK_NB); }) == 0) {
-    return make_posix_file(*std::move(file), path, false);
+  if (uninterrupted([&] { return ::flock(file->descriptor.get(), LOCK_EX | LOCK_NB); }) == 0) {
+    return make_posix_file(*std::move(file), path, Access::write);
   }
   if (errno == EWOULDBLOCK) return Error{ErrorKind::unavailable, "cannot lock " + path + ": another process holds it"};
   return posix_error("lock", path, errno, Effect::looks);

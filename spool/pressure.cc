@@ -64,7 +64,7 @@ Result<void> Spool::Parts::update_pressure() {
   if (space.total_inodes != 0 && under(static_cast<double>(space.free_inodes), inodes_least))
     pressure.kind = PressureKind::disk_inodes;
   // What is in the journal only may have to go to files.
-  if (over(index_bytes + journal_disk_bytes + journal_live_bytes, limits.max_bytes))
+  if (over(index_bytes + leaving_bytes + journal_disk_bytes + journal_live_bytes, limits.max_bytes))
     pressure.kind = PressureKind::max_bytes;
   if (over(file_records + journal_live, limits.max_records)) pressure.kind = PressureKind::max_records;
   return {};

@@ -177,8 +177,7 @@ Result<bool> Spool::Parts::requeue_one(const QuarantinedRecord& record, const Re
     return drop_from_quarantine(record, std::move(change));
   };
   auto moved = move();
-  if (!moved && moved.error().kind != ErrorKind::io)
-    HOLDFAST_TRY(undone(files->remove(record.id, header.sequence, dirty)));
+  if (!moved && moved.error().kind != ErrorKind::io) HOLDFAST_TRY(undone(remove_file(record.id, header.sequence)));
   HOLDFAST_TRY(moved);
   note_row(record.id, header.sequence);
   return true;

@@ -34,7 +34,7 @@ Result<bool> Spool::Parts::reconcile_step() {
 
 // A file with a tombstone has left; a cut undid the unlink (R44).
 Result<void> Spool::Parts::finish_unlinks() {
-  std::vector<std::pair<RecordId, Sequence>> left;
+  std::vector<LeavingFile> left;
   bool more = false;
   {
     const std::lock_guard lock(index_mutex);
@@ -43,7 +43,7 @@ Result<void> Spool::Parts::finish_unlinks() {
     more = found->size() == kUnlinksBeforeSync;
     for (const auto& [sequence, id] : *found) {
       // What has left in this life was unlinked when it did.
-      if (sequence < first_sequence) left.emplace_back(id, sequence);
+      if (sequence < first_sequence) left.push_back(leaving(id, sequence, 0));
     }
   }
   HOLDFAST_TRY(unlink(left));
@@ -123,7 +123,7 @@ Result<void> Spool::Parts::look_at_unreadable(const RecordId& id) {
     if (record != nullptr && record->place != Place::filed) rowless = record->sequence;
   }
   if (rowless) {
-    auto removed = files->remove(id, *rowless, dirty);
+    auto removed = remove_file(id, *rowless);
     if (!removed) return removed.error();
     if (*removed) return {};
   }
@@ -164,7 +164,7 @@ Result<void> Spool::Parts::adopt(const RecordId& id) {
   // The journal holds the record, or knows that it left: the file is an unfinished flush, or its row is lost. It would
   // come back as new.
   if (*holder == Holder::journal) {
-    auto removed = files->remove(id, header->sequence, dirty);
+    auto removed = remove_file(id, header->sequence);
     return removed ? Result<void>() : Result<void>(removed.error());
   }
   Bytes frame;
@@ -192,12 +192,16 @@ Result<void> Spool::Parts::adopt(const RecordId& id) {
 }
 
 // How many names a directory must hold: one for each row. Rows that have not been looked at yet are not counted.
+bool Spool::Parts::is_expected(Sequence sequence) const {
+  return sequence >= first_sequence || sequence <= reconciled_rows;
+}
+
 void Spool::Parts::note_row(const RecordId& id, Sequence sequence) {
-  if (sequence >= first_sequence || sequence <= reconciled_rows) ++expected_names[id.bytes[0]];
+  if (is_expected(sequence)) ++expected_names[id.bytes[0]];
 }
 
 void Spool::Parts::note_row_left(const RecordId& id, Sequence sequence) {
-  if (sequence >= first_sequence || sequence <= reconciled_rows) --expected_names[id.bytes[0]];
+  if (is_expected(sequence)) --expected_names[id.bytes[0]];
 }
 
 }  // namespace holdfast

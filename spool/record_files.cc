@@ -160,13 +160,10 @@ Result<void> RecordFiles::read(const RecordId& id, Bytes& frame) {
   return {};
 }
 
-Result<bool> RecordFiles::remove(const RecordId& id, Sequence sequence, DirtyDirectories& dirty) {
+Result<bool> RecordFiles::remove(const RecordId& id, Sequence sequence) {
   const auto header = peek(id);
-  if (!header && header.error().kind == ErrorKind::not_found) {
-    // Not there in memory; on the medium it may be until the directory is synced (R26).
-    dirty.insert(record_directory(id));
-    return true;
-  }
+  // Not there in memory; on the medium it may be until the directory is synced (R26).
+  if (!header && header.error().kind == ErrorKind::not_found) return true;
   if (!header && header.error().kind != ErrorKind::corrupt) return header.error();
   if (header && header->sequence != sequence) return false;  // a later record of the same name (R25)
   if (!header) {
@@ -174,7 +171,6 @@ Result<bool> RecordFiles::remove(const RecordId& id, Sequence sequence, DirtyDir
     if (!blank || !*blank) return blank;
   }
   HOLDFAST_TRY(fs_.remove(record_path(id)));
-  dirty.insert(record_directory(id));
   return true;
 }
 

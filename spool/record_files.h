@@ -46,8 +46,8 @@ class RecordFiles {
   // The whole frame. `corrupt` when the file is not exactly one frame with that id.
   Result<void> read(const RecordId& id, Bytes& frame);
   // Removes the file only if its header has that sequence, or is blank: what a cut left of a try, and nobody's record.
-  // True: removed, or not there.
-  Result<bool> remove(const RecordId& id, Sequence sequence, DirtyDirectories& dirty);
+  // True: removed, or not there; its directory is to be synced, either way. Threads: any.
+  Result<bool> remove(const RecordId& id, Sequence sequence);
 
   // The frame and the note behind it, if there is one.
   Result<Bytes> read_quarantined(const RecordId& id, Sequence sequence);

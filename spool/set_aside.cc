@@ -106,8 +106,10 @@ Result<void> Spool::Parts::set_aside(Rejection& rejection) {
   }
   const bool found_by_us =
       known.target == TargetNumber{} && known.reason >= Reason::damaged && known.reason <= Reason::undecodable;
-  if (found_by_us && std::holds_alternative<OpenedBody>(open_record(*frame, *keyring)))
-    return back_into_line(rejection.sequence);
+  if (found_by_us && std::holds_alternative<OpenedBody>(open_record(*frame, *keyring))) {
+    back_into_line(rejection.sequence);
+    return {};
+  }
   FrameHeader note_header;
   note_header.sequence = rejection.sequence;
   note_header.id = id;
@@ -150,18 +152,11 @@ Result<void> Spool::Parts::remove_begun(const Rejection& rejection) {
   return unlink_quarantined({{rejection.id, rejection.sequence}});
 }
 
-// What could not be read once can be read now: the memory's fault, or a damaged file whose frame the journal still
-// holds.
-Result<void> Spool::Parts::back_into_line(Sequence sequence) {
-  std::vector<JournalRecord*> damaged_file;
-  {
-    const std::lock_guard lock(state_mutex);
-    for (TargetState& target : targets) send_back(target);
-    unhide(sequence);
-    JournalRecord* record = records.find(sequence);
-    if (record != nullptr && record->place == Place::filed) damaged_file.push_back(record);
-  }
-  return flush(damaged_file);
+// What could not be read once can be read now: the memory's fault.
+void Spool::Parts::back_into_line(Sequence sequence) {
+  const std::lock_guard lock(state_mutex);
+  for (TargetState& target : targets) send_back(target);
+  unhide(sequence);
 }
 
 // The record's own place is given up, once the index knows that it left.
@@ -176,7 +171,7 @@ Result<void> Spool::Parts::leave_aside(Sequence sequence, const RecordId& id, bo
     }
     if (record != nullptr) record->place = Place::aside;
   }
-  return had_file ? unlink({{id, sequence}}) : Result<void>();
+  return had_file ? unlink(std::vector{leaving(id, sequence, 0)}) : Result<void>();
 }
 
 // The bytes as they are, sound or not: from the journal while it holds the record, else from the file.

@@ -80,9 +80,15 @@ void Spool::Parts::set_aside_if_only_rejections_wait(const JournalRecord& record
   if (last != nullptr) rejections.push_back(*last);
 }
 
-// In lots, so that the index is never busy for long and a full disk has to find room for little at once.
+// In lots, so that the index is never busy for long and a full disk has to find room for little at once. What is
+// written down does not wait for the names to go, which takes long on some media (R56).
 Result<void> Spool::Parts::apply_settled() {
   for (;;) {
+    while (unlink_later.records.size() > kUnlinkBacklog) {
+      const auto went = unlink_some();
+      if (!went) return went.error();
+      if (!*went) break;
+    }
     std::vector<FiledSettlement> settlements;
     {
       const std::lock_guard lock(state_mutex);
@@ -102,12 +108,12 @@ Result<void> Spool::Parts::apply_settled() {
   }
 }
 
-// One durable transaction, then the unlinks: a file that is gone always has a tombstone (R24).
+// One durable transaction, and the unlinks after it: a file that is gone always has a tombstone (R24).
 Result<void> Spool::Parts::settle_filed(const std::vector<FiledSettlement>& settlements) {
   std::map<Sequence, std::set<TargetNumber>> by_record;
   for (const FiledSettlement& settlement : settlements) by_record[settlement.sequence].insert(settlement.target);
   IndexChange change;
-  std::vector<std::pair<RecordId, Sequence>> left;
+  std::vector<LeavingFile> left;
   std::vector<Rejection> now_rejected;
   for (const auto& [sequence, settled_by] : by_record) {
     std::optional<IndexedRecord> row;
@@ -140,7 +146,7 @@ Result<void> Spool::Parts::settle_filed(const std::vector<FiledSettlement>& sett
       continue;
     }
     change.left.push_back(sequence);
-    left.emplace_back(row->id, sequence);
+    left.push_back(leaving(row->id, sequence, row->size));
     drop_reject_marks(sequence);
   }
   change.add.delivered = left.size();
@@ -148,8 +154,12 @@ Result<void> Spool::Parts::settle_filed(const std::vector<FiledSettlement>& sett
   {
     const std::lock_guard lock(state_mutex);
     rejections.insert(rejections.end(), now_rejected.begin(), now_rejected.end());
+    for (const LeavingFile& file : left) leaving_bytes += file.bytes;
   }
-  return unlink(left);
+  // Until names have been compared, one without a row would be one too many.
+  if (reconcile.load() != Reconcile::finished) return unlink(left);
+  unlink_later.records.insert(unlink_later.records.end(), left.begin(), left.end());
+  return {};
 }
 
 void Spool::Parts::drop_reject_marks(Sequence sequence) {
@@ -175,18 +185,51 @@ void Spool::Parts::unhide(Sequence sequence) {
 
 // The records have tombstones on the medium. A name that comes back after a power cut meets its tombstone, which goes
 // only after a sync has covered the unlink (R26).
-Result<void> Spool::Parts::unlink(const std::vector<std::pair<RecordId, Sequence>>& left) {
-  for (const auto& [id, sequence] : left) {
-    auto removed = files->remove(id, sequence, dirty);
-    if (!removed && removed.error().kind == ErrorKind::io) return removed.error();
-    if (!removed) {
-      unlink_later.records.emplace_back(id, sequence);
+Result<void> Spool::Parts::unlink(std::span<const LeavingFile> left) {
+  std::vector<Result<bool>> removed(left.size(), false);
+  removers.share(left.size(), kRemoveTogether, [&](std::size_t first, std::size_t last) {
+    for (std::size_t i = first; i < last; ++i) removed[i] = files->remove(left[i].id, left[i].sequence);
+  });
+  std::uint64_t bytes = 0;
+  for (std::size_t i = 0; i < left.size(); ++i) {
+    const auto& [id, sequence, its_bytes, expected] = left[i];
+    if (!removed[i] && removed[i].error().kind == ErrorKind::io) return removed[i].error();
+    if (!removed[i]) {
+      unlink_later.records.push_back(left[i]);
       continue;
     }
-    note_row_left(id, sequence);
+    if (*removed[i]) dirty.insert(record_directory(id));
+    if (expected) --expected_names[id.bytes[0]];
     unlinked_unsynced.push_back(sequence);
+    bytes += its_bytes;
+  }
+  {
+    const std::lock_guard lock(state_mutex);
+    leaving_bytes -= bytes;
   }
   return unlinked_unsynced.size() < kUnlinksBeforeSync ? Result<void>() : sync_files();
+}
+
+LeavingFile Spool::Parts::leaving(const RecordId& id, Sequence sequence, std::uint64_t size) const {
+  return {id, sequence, allocated(size), is_expected(sequence)};
+}
+
+Result<bool> Spool::Parts::remove_file(const RecordId& id, Sequence sequence) {
+  auto removed = files->remove(id, sequence);
+  if (removed && *removed) dirty.insert(record_directory(id));
+  return removed;
+}
+
+// A step of what waits. True: there is more, and what was tried could go.
+Result<bool> Spool::Parts::unlink_some() {
+  auto& waiting = unlink_later.records;
+  const std::size_t count = std::min(waiting.size(), kFlushRecords);
+  const auto end = waiting.begin() + static_cast<std::ptrdiff_t>(count);
+  const std::vector<LeavingFile> some(waiting.begin(), end);
+  waiting.erase(waiting.begin(), end);
+  const std::size_t others = waiting.size();
+  HOLDFAST_TRY(unlink(some));
+  return !waiting.empty() && waiting.size() == others;
 }
 
 }  // namespace holdfast

@@ -295,6 +295,7 @@ Result<Nanoseconds> Spool::Parts::maintain() {
   };
   if (done_frames_are_due()) HOLDFAST_TRY(step(write_done_frames()));
   HOLDFAST_TRY(step(apply_settled()));
+  HOLDFAST_TRY(step(unlink_some()));
   HOLDFAST_TRY(step(set_aside_rejected()));
   HOLDFAST_TRY(step(flush_lingering()));
   HOLDFAST_TRY(step(reconcile_step()));
@@ -316,7 +317,6 @@ bool Spool::Parts::done_frames_are_due() const {
 Result<void> Spool::Parts::tidy() {
   HOLDFAST_TRY(raise_floor_and_rotate());
   HOLDFAST_TRY(make_next_segment());
-  HOLDFAST_TRY(unlink(std::exchange(unlink_later.records, {})));
   HOLDFAST_TRY(unlink_quarantined(std::exchange(unlink_later.quarantined, {})));
   const std::lock_guard lock(index_mutex);
   auto tidied_index = index->tidy();
@@ -370,6 +370,11 @@ Result<void> Spool::close(Nanoseconds deadline) {
     HOLDFAST_TRY(step(parts.retire_oldest()));
   if (!parts.journal->in_use().empty()) HOLDFAST_TRY(step(parts.write_done_frames()));
   HOLDFAST_TRY(step(parts.apply_settled()));
+  for (bool more = true; more && parts.clock.monotonic() < deadline;) {
+    const auto went = parts.unlink_some();
+    more = went && *went;
+    HOLDFAST_TRY(step(went ? Result<void>() : Result<void>(went.error())));
+  }
   HOLDFAST_TRY(step(parts.sync_files()));
   {
     const std::lock_guard commit_lock(parts.commit_mutex);
@@ -410,7 +415,7 @@ SpoolStatus Spool::status() const {
   status.totals.delivered += parts.journal_delivered;
   status.in_journal = parts.journal_live;
   status.in_custody = status.in_files + status.in_journal;
-  status.disk_bytes += parts.journal_disk_bytes;
+  status.disk_bytes += parts.journal_disk_bytes + parts.leaving_bytes;
   status.free_bytes = parts.space.free_bytes;
   status.free_inodes = parts.space.free_inodes;
   status.ignored_names = parts.ignored_names;

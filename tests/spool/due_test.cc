@@ -59,5 +59,47 @@ TEST(Due, RecordsThatTheIndexHadForgotten_AreCalledOutWhenTheyAreFound) {
   world.expect_promises("the index was lost");
 }
 
+TEST(Due, KeepsToTheBytesThatThereIsRoomFor) {
+  SpoolWorld world;
+  ASSERT_TRUE(world.open());
+  ASSERT_TRUE(world.put(1, 5));
+  DueCursor cursor;
+  auto due = world.spool->due(world.hub, Drain::fifo, cursor, 5, 1 << 20);
+  ASSERT_TRUE(due.ok());
+  ASSERT_EQ(due->size(), 5u);
+  const std::size_t two = due->at(0).bytes + due->at(1).bytes;
+  DueCursor again;
+  EXPECT_EQ(world.spool->due(world.hub, Drain::fifo, again, 5, two)->size(), 2u);
+  EXPECT_EQ(world.spool->due(world.hub, Drain::fifo, again, 5, 1)->size(), 1u) << "at least one";
+}
+
+// Out of descriptors is not damage, and nothing is passed over because of it.
+TEST(Due, WhatCannotBeReadNow_IsReadLater) {
+  int looked = 0;
+  for (std::uint64_t at = 1; at <= 20; ++at) {
+    SpoolWorld world;
+    ASSERT_TRUE(world.open());
+    ASSERT_TRUE(world.put(1, 5));
+    ASSERT_TRUE(world.close());
+    world.forget();
+    ASSERT_TRUE(world.open());
+    ASSERT_TRUE(world.settle_down());
+    DueCursor cursor;
+    world.fs.count_reads(true);
+    world.fs.fail_at(world.fs.steps() + at, {FaultKind::unavailable});
+    std::size_t got = 0;
+    bool dead = false;
+    for (int turn = 0; turn < 3; ++turn) {
+      auto due = world.spool->due(world.hub, Drain::fifo, cursor, 10, 1 << 20);
+      if (due.ok()) got += due->size();
+      dead = dead || (!due.ok() && due.error().kind == ErrorKind::io);
+    }
+    if (dead) continue;  // what the index could not read
+    ++looked;
+    EXPECT_EQ(got, 5u) << at;
+  }
+  EXPECT_GE(looked, 10);
+}
+
 }  // namespace
 }  // namespace holdfast

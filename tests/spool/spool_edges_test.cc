@@ -1,34 +1,11 @@
 // Where two rules of INVARIANTS.md meet: what one of them alone would not show, neither in its own test nor in the cuts
 // at every step.
-
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <atomic>
-#include <fstream>
-#include <thread>
-
-#include "tests/support/faulty_file_system.h"
-#include "tests/support/patience.h"
 #include "tests/support/spool_world.h"
 
 namespace holdfast {
 namespace {
-
-std::vector<std::string> record_paths(const SimulatedFileSystem& fs) {
-  std::vector<std::string> paths;
-  for (const auto& path : fs.files()) {
-    if (path.starts_with("records/")) paths.push_back(path);
-  }
-  return paths;
-}
-
-std::size_t due_count(SpoolWorld& world, TargetNumber target) {
-  DueCursor cursor;
-  auto due = world.spool->due(target, Drain::fifo, cursor, 10'000, 64u << 20);
-  EXPECT_TRUE(due.ok());
-  return due.ok() ? due->size() : 0;
-}
 
 // The process went between the write and the sync, the machine did not: what is read is in the page cache, and not yet
 // on the medium. A source that sends the same again hears "duplicate", and never sends it a third time.
@@ -51,7 +28,7 @@ TEST(SpoolEdges, WrittenAndNotSyncedByAnEarlierLife_IsSyncedBeforeItIsBelieved) 
     world.forget();
     world.fs.lose_power(loss);
     ASSERT_TRUE(world.open()) << world.last_error;
-    EXPECT_EQ(world.spool->audit()->taken, due_count(world, world.hub));
+    EXPECT_EQ(world.spool->audit()->taken, world.due_count(world.hub));
     world.expect_promises("an earlier life's pages");
   }
 }
@@ -94,7 +71,7 @@ TEST(SpoolEdges, DeliveredFromItsFile_WhileTheJournalHasThePut_IsNotDeliveredAga
   ASSERT_TRUE(world.put(1, 4));
   world.clock.advance(std::chrono::seconds(2));
   ASSERT_TRUE(world.settle_down());
-  ASSERT_EQ(record_paths(world.fs).size(), 4u);
+  ASSERT_EQ(world.fs.files("records/").size(), 4u);
   ASSERT_EQ(world.deliver(world.hub), 4);
   ASSERT_TRUE(world.settle_down());
   // The next flush syncs the unlinks.
@@ -104,7 +81,7 @@ TEST(SpoolEdges, DeliveredFromItsFile_WhileTheJournalHasThePut_IsNotDeliveredAga
   world.forget();
   world.fs.lose_power(Loss::keep_all);
   ASSERT_TRUE(world.open()) << world.last_error;
-  EXPECT_EQ(due_count(world, world.hub), 2u);
+  EXPECT_EQ(world.due_count(world.hub), 2u);
   world.expect_promises("delivered from files");
 }
 
@@ -123,74 +100,9 @@ TEST(SpoolEdges, FileWrittenAgain_KeepsWhatItsRowSaysOfEachTarget) {
   ASSERT_TRUE(world.open()) << world.last_error;
   ASSERT_TRUE(world.close()) << world.last_error;  // the segment goes, so the files are written again before
   ASSERT_TRUE(world.open()) << world.last_error;
-  EXPECT_EQ(due_count(world, world.hub), 0u);
-  EXPECT_EQ(due_count(world, world.shore), 4u);
+  EXPECT_EQ(world.due_count(world.hub), 0u);
+  EXPECT_EQ(world.due_count(world.shore), 4u);
   world.expect_promises("files written again");
-}
-
-// The block that took the segment into use has rotted: the segment is not free for that.
-TEST(SpoolEdges, FirstBlockOfASegmentRotten_TheBatchesBehindItLive) {
-  SpoolWorld world;
-  ASSERT_TRUE(world.open());
-  ASSERT_TRUE(world.put(1, 5));
-  ASSERT_TRUE(world.put(6, 5));
-  world.forget();
-  world.fs.flip("journal/0.seg", 8);
-  world.fs.lose_power(Loss::drop_all);
-  ASSERT_TRUE(world.open()) << world.last_error;
-  EXPECT_EQ(due_count(world, world.hub), 10u);
-  EXPECT_FALSE(world.spool->status().notices.empty());
-  world.expect_promises("a rotten first block");
-}
-
-// A commit writes into blocks that are there. When that fails for "no room", as on a disk that promised more than it
-// has, the segment's state is as unknown as after any other error.
-TEST(SpoolEdges, NoRoomInsideASegment_IsTheEndOfTheLife) {
-  SpoolWorld world;
-  ASSERT_TRUE(world.open());
-  ASSERT_TRUE(world.put(1, 2));
-  world.forget();
-  bool no_room = false;
-  FaultyFileSystem faulty(world.fs, [&](std::string_view verb, std::string_view path) -> std::optional<Error> {
-    if (!no_room || verb != "write" || !path.starts_with("journal/")) return std::nullopt;
-    return Error{ErrorKind::full, "no space left"};
-  });
-  auto opened = Spool::open(faulty, world.clock, world.options, world.key);
-  ASSERT_TRUE(opened.ok());
-  ASSERT_TRUE((*opened)->put_batch(std::vector<Arrival>{world.message(3)}).ok());
-  no_room = true;
-  auto verdicts = (*opened)->put_batch(std::vector<Arrival>{world.message(4)});
-  ASSERT_FALSE(verdicts.ok());
-  EXPECT_EQ(verdicts.error().kind, ErrorKind::io);
-  no_room = false;
-  EXPECT_FALSE((*opened)->put_batch(std::vector<Arrival>{world.message(5)}).ok());
-  opened->reset();
-  world.fs.lose_power(Loss::drop_all);
-  ASSERT_TRUE(world.open()) << world.last_error;
-  world.acknowledged.insert(3);
-  EXPECT_EQ(due_count(world, world.hub), 3u);
-  world.expect_promises("no room inside a segment");
-}
-
-// Its row says that it has a file; what is under the name is not the record. The journal still has it, until it is told
-// to forget.
-TEST(SpoolEdges, FileOfZeros_WhileTheJournalHasThePut_IsWrittenAgain) {
-  SpoolWorld world;
-  ASSERT_TRUE(world.open());
-  ASSERT_TRUE(world.put(1, 3));
-  world.clock.advance(std::chrono::seconds(2));
-  ASSERT_TRUE(world.settle_down());
-  world.forget();
-  world.fs.lose_power(Loss::keep_all);
-  const std::string path = record_paths(world.fs).at(1);
-  const Bytes whole = world.fs.bytes(path);
-  world.fs.overwrite(path, 0, Bytes(whole.size()));
-  ASSERT_TRUE(world.open()) << world.last_error;
-  ASSERT_TRUE(world.close()) << world.last_error;  // the segment goes
-  EXPECT_EQ(world.fs.bytes(path), whole);
-  ASSERT_TRUE(world.open());
-  EXPECT_EQ(due_count(world, world.hub), 3u);
-  world.expect_promises("a file of zeros");
 }
 
 TEST(SpoolEdges, SettledWhileItsRowIsWritten_LeavesOnce) {
@@ -214,8 +126,8 @@ TEST(SpoolEdges, SettledWhileItsRowIsWritten_LeavesOnce) {
   ASSERT_TRUE(settled);
   world.fs.observe({});
   ASSERT_TRUE(world.settle_down());
-  EXPECT_EQ(due_count(world, world.hub), 2u);
-  EXPECT_EQ(record_paths(world.fs).size(), 2u);
+  EXPECT_EQ(world.due_count(world.hub), 2u);
+  EXPECT_EQ(world.fs.files("records/").size(), 2u);
   EXPECT_EQ(world.spool->status().totals.delivered, 1u);
   world.expect_promises("settled while its row was written");
 }
@@ -233,10 +145,10 @@ TEST(SpoolEdges, TombstoneForgotten_TheUnlinkIsOnTheMedium) {
     ASSERT_EQ(world.deliver(world.hub), 4);
     ASSERT_TRUE(world.close()) << world.last_error;
     world.fs.lose_power(Loss::keep_bytes);  // a removed name is back, unless its directory was synced
-    EXPECT_TRUE(record_paths(world.fs).empty());
+    EXPECT_TRUE(world.fs.files("records/").empty());
     ASSERT_TRUE(world.open());
     ASSERT_TRUE(world.settle_down());
-    EXPECT_EQ(due_count(world, world.hub), 0u);
+    EXPECT_EQ(world.due_count(world.hub), 0u);
     world.expect_promises("tombstones forgotten");
   }
 }
@@ -253,13 +165,13 @@ TEST(SpoolEdges, FileByFile_EachFileIsOnTheMedium) {
   world.acknowledged = {1, 2};
   std::unique_ptr<SimulatedFileSystem> at_once = world.fs.copy();
   at_once->lose_power(Loss::drop_all);
-  const auto large = record_paths(*at_once);
+  const auto large = at_once->files("records/");
   ASSERT_EQ(large.size(), 1u);
   EXPECT_EQ(at_once->bytes(large[0]), world.fs.bytes(large[0]));
   ASSERT_TRUE(world.close()) << world.last_error;
   world.fs.lose_power(Loss::drop_all);
   ASSERT_TRUE(world.open()) << world.last_error;
-  EXPECT_EQ(due_count(world, world.hub), 2u);
+  EXPECT_EQ(world.due_count(world.hub), 2u);
   world.expect_promises("file by file");
 }
 
@@ -281,84 +193,7 @@ TEST(SpoolEdges, SyncFailsInTheMiddleOfAGroup_NothingIsSyncedAfterIt) {
   world.fs.clear_faults();
   world.fs.lose_power(Loss::drop_all);
   ASSERT_TRUE(world.open()) << world.last_error;
-  EXPECT_EQ(due_count(world, world.hub), 40u);
-}
-
-// The thread waits for something: here, for its turn to commit.
-bool sleeps(pid_t thread) {
-  std::ifstream stat("/proc/self/task/" + std::to_string(thread) + "/stat");
-  std::string number, name, state;
-  stat >> number >> name >> state;
-  return state == "S";
-}
-
-// Two sources queue up behind one commit, in this order, and are committed together; there is no room for the first row
-// of a file.
-struct Told {
-  bool first_taken = true, second_taken = false;
-};
-Told no_room_for_the_first_file(SpoolWorld& world, const std::vector<Arrival>& first,
-                                const std::vector<Arrival>& second) {
-  std::thread first_source, second_source;
-  std::atomic<pid_t> first_thread{0}, second_thread{0};
-  Told told;
-  bool struck = false;
-  world.fs.observe([&](std::uint64_t, std::string_view verb, std::string_view path) {
-    if (verb == "sync" && path.starts_with("journal/") && !first_source.joinable()) {
-      first_source = std::thread([&] {
-        first_thread = ::gettid();
-        told.first_taken = world.spool->put_batch(first).ok();
-      });
-      EXPECT_TRUE(eventually([&] { return sleeps(first_thread); }));
-      second_source = std::thread([&] {
-        second_thread = ::gettid();
-        told.second_taken = world.spool->put_batch(second).ok();
-      });
-      EXPECT_TRUE(eventually([&] { return sleeps(second_thread); }));
-    }
-    if (verb == "sync_all" && !struck) {
-      struck = true;
-      world.fs.fail_next({FaultKind::full, false, false});
-    }
-  });
-  EXPECT_TRUE(world.put(1, 1));
-  first_source.join();
-  second_source.join();
-  world.fs.observe({});
-  world.fs.clear_faults();
-  EXPECT_TRUE(struck);
-  return told;
-}
-
-Arrival large_message(const SpoolWorld& world, std::uint64_t number) {
-  Arrival arrival = world.message(number);
-  arrival.envelope.payload.resize(30'000, 'y');
-  return arrival;
-}
-
-// The file of the first goes again; there is room for the second.
-TEST(SpoolEdges, RepeatOfARecordThatHadNoRoom_IsNotADuplicate) {
-  SpoolWorld world;
-  ASSERT_TRUE(world.open());
-  ASSERT_TRUE(world.settle_down());
-  const Told told =
-      no_room_for_the_first_file(world, {large_message(world, 2), world.message(3)}, {large_message(world, 2)});
-  EXPECT_FALSE(told.first_taken);
-  if (told.second_taken) world.acknowledged.insert(2);
-  EXPECT_EQ(world.spool->audit()->taken, told.second_taken ? 2u : 1u);
-  world.expect_promises("a repeat of what had no room");
-}
-
-TEST(SpoolEdges, NoRoomForTheRecordOfOneSource_IsToldToThatOne) {
-  SpoolWorld world;
-  ASSERT_TRUE(world.open());
-  ASSERT_TRUE(world.settle_down());
-  const Told told = no_room_for_the_first_file(world, {large_message(world, 2)}, {world.message(3)});
-  EXPECT_FALSE(told.first_taken);
-  if (told.first_taken) world.acknowledged.insert(2);
-  if (told.second_taken) world.acknowledged.insert(3);
-  EXPECT_EQ(world.spool->audit()->taken, told.second_taken ? 2u : 1u);
-  world.expect_promises("no room for one of two");
+  EXPECT_EQ(world.due_count(world.hub), 40u);
 }
 
 // The file is unlinked, the power goes: by then the index must know of the setting aside for good, or the quarantine
@@ -378,75 +213,9 @@ TEST(SpoolEdges, SetAsideFromItsFile_AndCut_IsInQuarantine) {
     ASSERT_TRUE(world.open()) << world.last_error;
     ASSERT_TRUE(world.settle_down());
     EXPECT_EQ(world.spool->list_quarantine(0, 10)->size(), 1u);
-    EXPECT_EQ(due_count(world, world.hub), 1u);
+    EXPECT_EQ(world.due_count(world.hub), 1u);
     world.expect_promises("set aside and cut");
   }
-}
-
-// All that is left of the later lives is the base up to which segments were given back: new ones must lie above it.
-TEST(SpoolEdges, OlderManifest_AndNothingLeft_NewCommitsAreFoundAgain) {
-  SpoolWorld world;
-  ASSERT_TRUE(world.open());
-  const Bytes copies[2] = {world.fs.bytes("manifest.0"), world.fs.bytes("manifest.1")};
-  ASSERT_TRUE(world.close());
-  ASSERT_TRUE(world.open());
-  ASSERT_TRUE(world.put(1, 5));
-  ASSERT_EQ(world.deliver(world.hub), 5);
-  ASSERT_TRUE(world.close());
-  world.fs.plant("manifest.0", copies[0]);
-  world.fs.plant("manifest.1", copies[1]);
-  ASSERT_TRUE(world.open()) << world.last_error;
-  ASSERT_TRUE(world.put(6, 3));
-  world.forget();
-  world.fs.lose_power(Loss::drop_all);
-  ASSERT_TRUE(world.open()) << world.last_error;
-  EXPECT_EQ(due_count(world, world.hub), 3u);
-  world.expect_promises("an older manifest, nothing left");
-}
-
-TEST(SpoolEdges, OlderManifest_AndRecordsInTheJournal_DoesNotRepeatSequences) {
-  SpoolWorld world;
-  ASSERT_TRUE(world.open());
-  const Bytes copies[2] = {world.fs.bytes("manifest.0"), world.fs.bytes("manifest.1")};
-  ASSERT_TRUE(world.close());
-  ASSERT_TRUE(world.open());
-  ASSERT_TRUE(world.put(1, 5));
-  const Sequence given = world.spool->status().next_sequence;
-  world.forget();
-  world.fs.lose_power(Loss::keep_all);
-  world.fs.plant("manifest.0", copies[0]);
-  world.fs.plant("manifest.1", copies[1]);
-  ASSERT_TRUE(world.open()) << world.last_error;
-  auto verdicts = world.spool->put_batch(std::vector<Arrival>{world.message(6)});
-  ASSERT_TRUE(verdicts.ok());
-  EXPECT_GE(verdicts->front().sequence, given);
-  world.acknowledged.insert(6);
-  world.expect_promises("an older manifest and a journal");
-}
-
-// Nothing but the files knew how far sequences had come, and they are looked at while new ones are given.
-TEST(SpoolEdges, OlderManifestAndNoIndex_FilesOfTheSameSequencesAreDeliveredLater) {
-  SpoolWorld world;
-  ASSERT_TRUE(world.open());
-  const Bytes copies[2] = {world.fs.bytes("manifest.0"), world.fs.bytes("manifest.1")};
-  ASSERT_TRUE(world.close());
-  ASSERT_TRUE(world.open());
-  ASSERT_TRUE(world.put(1, 5));
-  ASSERT_TRUE(world.close());
-  world.fs.plant("manifest.0", copies[0]);
-  world.fs.plant("manifest.1", copies[1]);
-  world.fs.erase("index.sqlite3");
-  world.fs.erase("journal");
-  ASSERT_TRUE(world.open()) << world.last_error;
-  ASSERT_TRUE(world.put(6, 5)) << world.last_error;
-  ASSERT_TRUE(world.settle_down());
-  EXPECT_EQ(record_paths(world.fs).size(), 5u) << "another record of the same sequence is no reason to remove one";
-  EXPECT_FALSE(world.spool->status().notices.empty());
-  while (world.deliver(world.hub) > 0) {
-  }
-  ASSERT_TRUE(world.close()) << world.last_error;
-  ASSERT_TRUE(world.open()) << world.last_error;
-  world.expect_promises("an older manifest and no index");
 }
 
 TEST(SpoolEdges, DoneInTheJournal_IsForTheTargetThatSaidIt) {
@@ -461,8 +230,8 @@ TEST(SpoolEdges, DoneInTheJournal_IsForTheTargetThatSaidIt) {
   world.forget();
   world.fs.lose_power(Loss::drop_all);
   ASSERT_TRUE(world.open()) << world.last_error;
-  EXPECT_EQ(due_count(world, world.hub), 4u);
-  EXPECT_EQ(due_count(world, world.shore), 2u);
+  EXPECT_EQ(world.due_count(world.hub), 4u);
+  EXPECT_EQ(world.due_count(world.shore), 2u);
   world.expect_promises("done of two targets");
 }
 
@@ -477,30 +246,12 @@ TEST(SpoolEdges, UnlinkUndoneByAPowerLoss_AfterTheJournalForgot_IsFinished) {
   ASSERT_TRUE(world.maintain());
   world.forget();
   world.fs.lose_power(Loss::keep_bytes);  // a removed name is back
-  ASSERT_EQ(record_paths(world.fs).size(), 4u);
+  ASSERT_EQ(world.fs.files("records/").size(), 4u);
   ASSERT_TRUE(world.open()) << world.last_error;
   ASSERT_TRUE(world.settle_down());
-  EXPECT_EQ(due_count(world, world.hub), 0u);
-  EXPECT_TRUE(record_paths(world.fs).empty());
+  EXPECT_EQ(world.due_count(world.hub), 0u);
+  EXPECT_TRUE(world.fs.files("records/").empty());
   world.expect_promises("unlinks undone, without the journal");
-}
-
-TEST(SpoolEdges, FileGone_WhileTheJournalHasThePut_IsNoLoss) {
-  SpoolWorld world;
-  ASSERT_TRUE(world.open());
-  ASSERT_TRUE(world.put(1, 3));
-  world.clock.advance(std::chrono::seconds(2));
-  ASSERT_TRUE(world.settle_down());
-  world.forget();
-  world.fs.lose_power(Loss::keep_all);
-  world.fs.erase(record_paths(world.fs).at(1));
-  ASSERT_TRUE(world.open()) << world.last_error;
-  ASSERT_TRUE(world.settle_down());
-  EXPECT_EQ(world.spool->status().totals.lost, 0u);
-  ASSERT_TRUE(world.close()) << world.last_error;
-  ASSERT_TRUE(world.open()) << world.last_error;
-  EXPECT_EQ(due_count(world, world.hub), 3u);
-  world.expect_promises("a file that is gone");
 }
 
 // With the verdict the row is durable, not only the file: the file alone does not tell which place in its stream the
@@ -541,7 +292,7 @@ TEST(SpoolEdges, FoundWithoutItsRow_IsRememberedAfterItLeft) {
     ASSERT_EQ(world.deliver(world.hub), 3);
     ASSERT_TRUE(world.settle_down());
     ASSERT_TRUE(world.spool->put_batch(arrivals).ok());
-    EXPECT_EQ(due_count(world, world.hub), 0u) << by_place;
+    EXPECT_EQ(world.due_count(world.hub), 0u) << by_place;
     world.expect_promises("found without rows");
   }
 }
@@ -568,24 +319,9 @@ TEST(SpoolEdges, SettledInItsFile_IsNotDueBeforeTheIndexKnows) {
   world.clock.advance(std::chrono::seconds(2));
   ASSERT_TRUE(world.settle_down());
   ASSERT_EQ(world.deliver(world.hub, 2), 2);
-  EXPECT_EQ(due_count(world, world.hub), 1u);
+  EXPECT_EQ(world.due_count(world.hub), 1u);
   ASSERT_TRUE(world.maintain());
-  EXPECT_EQ(due_count(world, world.hub), 1u);
-}
-
-// What was damaged is counted with its own segment, not with each that goes after it.
-TEST(SpoolEdges, RotInOneOfManySegments_IsCountedOnce) {
-  SpoolWorld world;
-  ASSERT_TRUE(world.open());
-  ASSERT_TRUE(world.put(1, 40));
-  ASSERT_TRUE(world.put(41, 120));
-  world.forget();
-  world.fs.flip("journal/0.seg", 4096 + 128 + 2 * 697 + 300);
-  world.fs.lose_power(Loss::drop_all);
-  ASSERT_TRUE(world.open()) << world.last_error;
-  EXPECT_EQ(world.spool->status().totals.lost, 1u);
-  world.may_be_missing = {3};
-  world.expect_promises("rot in one of many segments");
+  EXPECT_EQ(world.due_count(world.hub), 1u);
 }
 
 // A message with a place in its stream is looked up by that: so it has to be remembered, although it was refused.
@@ -616,7 +352,7 @@ TEST(SpoolEdges, SetAsideFromTheJournal_IsNotDueInALaterLife) {
   world.fs.lose_power(Loss::keep_all);
   ASSERT_TRUE(world.open()) << world.last_error;
   EXPECT_EQ(world.spool->list_quarantine(0, 10)->size(), 1u);
-  EXPECT_EQ(due_count(world, world.hub), 1u);
+  EXPECT_EQ(world.due_count(world.hub), 1u);
   world.expect_promises("set aside from the journal");
 }
 
@@ -644,60 +380,6 @@ TEST(SpoolEdges, DroppedFromQuarantine_AndCutBeforeTheUnlink_StaysDropped) {
   EXPECT_TRUE(world.spool->audit()->balanced());
 }
 
-// Found damaged when it was due: the journal has it, so its file is mended and it is due again, in the same life.
-TEST(SpoolEdges, DamagedFile_WhileTheJournalHasThePut_IsMendedWhenItIsFound) {
-  SpoolWorld world;
-  ASSERT_TRUE(world.open());
-  ASSERT_TRUE(world.put(1, 3));
-  world.clock.advance(std::chrono::seconds(2));
-  ASSERT_TRUE(world.settle_down());
-  const std::string path = record_paths(world.fs).at(1);
-  const Bytes whole = world.fs.bytes(path);
-  world.fs.flip(path, whole.size() - 20);
-  EXPECT_EQ(due_count(world, world.hub), 2u);
-  ASSERT_TRUE(world.settle_down());
-  EXPECT_EQ(world.fs.bytes(path), whole);
-  EXPECT_EQ(due_count(world, world.hub), 3u);
-  world.expect_promises("a damaged file");
-}
-
-TEST(SpoolEdges, OlderManifestAndNoIndex_SequencesGoOnAboveTheFilesThatWereFound) {
-  SpoolWorld world;
-  ASSERT_TRUE(world.open());
-  const Bytes copies[2] = {world.fs.bytes("manifest.0"), world.fs.bytes("manifest.1")};
-  ASSERT_TRUE(world.close());
-  ASSERT_TRUE(world.open());
-  auto first = world.spool->put_batch(std::vector<Arrival>{world.message(1), world.message(2), world.message(3)});
-  ASSERT_TRUE(first.ok());
-  world.acknowledged = {1, 2, 3};
-  ASSERT_TRUE(world.close());
-  world.fs.plant("manifest.0", copies[0]);
-  world.fs.plant("manifest.1", copies[1]);
-  world.fs.erase("index.sqlite3");
-  world.fs.erase("journal");
-  ASSERT_TRUE(world.open()) << world.last_error;
-  ASSERT_TRUE(world.settle_down());  // the files are found
-  auto later = world.spool->put_batch(std::vector<Arrival>{world.message(6)});
-  ASSERT_TRUE(later.ok());
-  EXPECT_GT(later->front().sequence, first->back().sequence);
-  world.acknowledged.insert(6);
-  world.expect_promises("sequences after files were found");
-}
-
-// What was settled needs no room to be written down, whatever else a stop has none for.
-TEST(SpoolEdges, StopOnAFullDisk_KeepsWhatWasSettled) {
-  SpoolWorld world;
-  ASSERT_TRUE(world.open());
-  ASSERT_TRUE(world.put(1, 10));
-  ASSERT_EQ(world.deliver(world.hub, 5), 5);
-  world.fs.set_capacity(4096, 1);
-  ASSERT_TRUE(world.close());
-  world.fs.set_capacity(1ull << 30, 100'000);
-  ASSERT_TRUE(world.open()) << world.last_error;
-  EXPECT_EQ(due_count(world, world.hub), 5u);
-  world.expect_promises("stopped on a full disk");
-}
-
 // One target refuses more records than may be remembered while another has not said its word: each goes to the other,
 // and then into quarantine; none is stuck.
 TEST(SpoolEdges, MoreRefusedThanMayBeRemembered_EachIsSetAsideInTheEnd) {
@@ -718,25 +400,6 @@ TEST(SpoolEdges, MoreRefusedThanMayBeRemembered_EachIsSetAsideInTheEnd) {
   refuse_all();
   EXPECT_EQ(world.spool->status().quarantined, kRecords);
   EXPECT_TRUE(world.spool->audit()->balanced());
-}
-
-// What is in the journal only may have to go to files: its room there is taken.
-TEST(SpoolEdges, LimitOfBytes_HoldsWhenTheJournalGoesToFiles) {
-  SpoolWorld world;
-  world.options.limits.max_bytes = 16u << 20;
-  ASSERT_TRUE(world.open());
-  ASSERT_TRUE(world.maintain());
-  std::uint64_t number = 1;
-  while (number < 5000 && world.put(number, 20)) {
-    number += 20;
-    ASSERT_TRUE(world.maintain());
-  }
-  EXPECT_LT(number, 5000u);
-  world.clock.advance(std::chrono::seconds(2));
-  ASSERT_TRUE(world.settle_down());
-  const SpoolStatus status = world.spool->status();
-  EXPECT_EQ(status.in_journal, 0u);
-  EXPECT_LE(status.disk_bytes, world.options.limits.max_bytes + (256u << 10));
 }
 
 }  // namespace

@@ -14,21 +14,6 @@ namespace {
 
 constexpr std::size_t kBlockBytes = 4096;
 
-std::vector<std::string> record_paths(const SimulatedFileSystem& fs) {
-  std::vector<std::string> paths;
-  for (const auto& path : fs.files()) {
-    if (path.starts_with("records/")) paths.push_back(path);
-  }
-  return paths;
-}
-
-std::size_t due_count(SpoolWorld& world, TargetNumber target) {
-  DueCursor cursor;
-  auto due = world.spool->due(target, Drain::fifo, cursor, 10'000, 64u << 20);
-  EXPECT_TRUE(due.ok());
-  return due.ok() ? due->size() : 0;
-}
-
 TEST(SpoolRules, RouteNumbers_OfAChangedConfiguration_KeepTheirMeaning) {
   SpoolWorld world;
   ASSERT_TRUE(world.open());
@@ -84,7 +69,7 @@ TEST(SpoolRules, BatchLargerThanTheRestOfTheSegment_IsCutAndKept) {
   world.forget();
   world.fs.lose_power(Loss::drop_all);
   ASSERT_TRUE(world.open());
-  EXPECT_EQ(due_count(world, world.hub), 160u);
+  EXPECT_EQ(world.due_count(world.hub), 160u);
   world.expect_promises("a batch over segments");
 }
 
@@ -117,7 +102,7 @@ TEST(SpoolRules, FlushOntoAnEarlierRecord_KeepsBoth) {
   ASSERT_TRUE(world.open());
   ASSERT_TRUE(world.put(1, 1));
   ASSERT_TRUE(world.close());
-  const std::string path = record_paths(world.fs).at(0);
+  const std::string path = world.fs.files("records/").at(0);
   const Bytes earlier = world.fs.bytes(path);
   // Nothing remembers it, and its file comes back after files and index were compared.
   world.fs.erase(path);
@@ -157,9 +142,9 @@ TEST(SpoolRules, SettledDuringAFlush_LeavesOnce) {
   ASSERT_TRUE(world.settle_down());
   EXPECT_TRUE(settled);
   world.fs.observe({});
-  EXPECT_EQ(record_paths(world.fs).size(), 2u);
+  EXPECT_EQ(world.fs.files("records/").size(), 2u);
   EXPECT_EQ(world.spool->status().totals.delivered, 2u);
-  EXPECT_EQ(due_count(world, world.hub), 2u);
+  EXPECT_EQ(world.due_count(world.hub), 2u);
   world.expect_promises("settled during a flush");
 }
 
@@ -179,7 +164,7 @@ TEST(SpoolRules, Record_StaysUntilEveryRequiredTargetHasIt) {
   EXPECT_EQ(world.spool->status().in_custody, 1u);
   world.clock.advance(std::chrono::seconds(2));
   ASSERT_TRUE(world.settle_down());
-  EXPECT_EQ(record_paths(world.fs).size(), 1u);
+  EXPECT_EQ(world.fs.files("records/").size(), 1u);
   ASSERT_EQ(world.deliver(world.hub, 1), 1);
   ASSERT_TRUE(world.settle_down());
   EXPECT_EQ(world.spool->status().in_custody, 0u);
@@ -201,13 +186,42 @@ TEST(SpoolRules, LateUnlink_SparesALaterRecordOfTheSameName) {
   seal_frame(header, as_bytes("later"), data, namer, frame);
   DirtyDirectories dirty;
   ASSERT_TRUE(files.write(header.id, 8, frame, true, dirty).ok());
-  auto removed = files.remove(header.id, 7, dirty);
+  auto removed = files.remove(header.id, 7);
   ASSERT_TRUE(removed.ok());
   EXPECT_FALSE(*removed);
   Bytes there;
   ASSERT_TRUE(files.read(header.id, there).ok());
   EXPECT_EQ(there, frame);
-  EXPECT_TRUE(*files.remove(header.id, 8, dirty));
+  EXPECT_TRUE(*files.remove(header.id, 8));
+}
+
+// More than one lot is settled, and the second name does not get to go.
+TEST(SpoolRules, SettledTogether_IsWrittenDownBeforeTheFirstNameGoes) {
+  SpoolWorld world;
+  ASSERT_TRUE(world.open());
+  for (std::uint64_t first = 1; first < 2500; first += 250) ASSERT_TRUE(world.put(first, 250));
+  ASSERT_TRUE(world.close());
+  world.forget();
+  ASSERT_TRUE(world.open());
+  ASSERT_TRUE(world.settle_down());
+  ASSERT_EQ(world.deliver(world.hub, 3000), 2500);
+  bool failed = false;
+  world.fs.observe([&](std::uint64_t, std::string_view verb, std::string_view path) {
+    if (failed || verb != "remove" || !path.starts_with("records/")) return;
+    failed = true;  // the one behind it
+    world.fs.fail_next({FaultKind::io, false, false});
+  });
+  EXPECT_FALSE(world.settle_down());
+  EXPECT_TRUE(failed);
+  world.fs.observe({});
+  world.forget();
+  world.fs.clear_faults();
+  world.fs.lose_power(Loss::drop_all);
+  ASSERT_TRUE(world.open()) << world.last_error;
+  ASSERT_TRUE(world.settle_down());
+  world.cursors.clear();
+  EXPECT_EQ(world.deliver(world.hub, 3000), 0);
+  EXPECT_TRUE(world.spool->audit()->balanced());
 }
 
 TEST(SpoolRules, UnlinkUndoneByAPowerLoss_IsFinishedAndNotDelivered) {
@@ -218,14 +232,14 @@ TEST(SpoolRules, UnlinkUndoneByAPowerLoss_IsFinishedAndNotDelivered) {
   ASSERT_TRUE(world.settle_down());
   ASSERT_EQ(world.deliver(world.hub, 4), 4);
   ASSERT_TRUE(world.maintain());
-  EXPECT_EQ(record_paths(world.fs).size(), 2u);
+  EXPECT_EQ(world.fs.files("records/").size(), 2u);
   world.forget();
   world.fs.lose_power(Loss::keep_bytes);  // a removed name is back
-  EXPECT_EQ(record_paths(world.fs).size(), 6u);
+  EXPECT_EQ(world.fs.files("records/").size(), 6u);
   ASSERT_TRUE(world.open());
   ASSERT_TRUE(world.settle_down());
-  EXPECT_EQ(record_paths(world.fs).size(), 2u);
-  EXPECT_EQ(due_count(world, world.hub), 2u);
+  EXPECT_EQ(world.fs.files("records/").size(), 2u);
+  EXPECT_EQ(world.due_count(world.hub), 2u);
   world.expect_promises("unlinks undone");
 }
 
@@ -241,7 +255,7 @@ TEST(SpoolRules, DamagedDone_SettlesNothing) {
   world.fs.flip("journal/0.seg", 2 * kBlockBytes + 128 + 144 + 12);
   world.fs.lose_power(Loss::drop_all);
   ASSERT_TRUE(world.open());
-  EXPECT_EQ(due_count(world, world.hub), 2u);
+  EXPECT_EQ(world.due_count(world.hub), 2u);
   world.expect_promises("a damaged done");
 }
 
@@ -255,7 +269,7 @@ TEST(SpoolRules, DoneInTheJournal_OutlivesAPowerLoss) {
   world.forget();
   world.fs.lose_power(Loss::drop_all);
   ASSERT_TRUE(world.open());
-  EXPECT_EQ(due_count(world, world.hub), 2u);
+  EXPECT_EQ(world.due_count(world.hub), 2u);
   world.expect_promises("done in the journal");
 }
 
@@ -277,7 +291,7 @@ TEST(SpoolRules, ReusedSegments_BringNothingBack_AndRememberEverything) {
   world.fs.lose_power(Loss::drop_all);
   ASSERT_TRUE(world.open()) << world.last_error;
   ASSERT_TRUE(world.settle_down());
-  EXPECT_EQ(due_count(world, world.hub), 0u) << "what was settled stays so";
+  EXPECT_EQ(world.due_count(world.hub), 0u) << "what was settled stays so";
   std::vector<Arrival> again;
   for (std::uint64_t number = 1; number <= kRounds * kBatch; ++number) again.push_back(world.message(number));
   auto verdicts = world.spool->put_batch(again);
@@ -295,7 +309,7 @@ TEST(SpoolRules, TornLastBatch_KeepsItsWholeFrames) {
   world.fs.flip("journal/0.seg", kBlockBytes + 128 + 2 * 697 + 300);
   world.fs.lose_power(Loss::drop_all);
   ASSERT_TRUE(world.open());
-  EXPECT_EQ(due_count(world, world.hub), 4u);
+  EXPECT_EQ(world.due_count(world.hub), 4u);
   EXPECT_FALSE(world.spool->status().notices.empty());
   EXPECT_EQ(world.spool->status().totals.lost, 0u) << "it may never have been acknowledged";
   world.may_be_missing = {3};
@@ -348,7 +362,7 @@ TEST(SpoolRules, TornLastBatch_OverAnEarlierUse_BringsNothingBack_AndLosesNothin
     for (int life = 0; life < 3; ++life) {
       ASSERT_TRUE(world.open()) << world.last_error;
       EXPECT_EQ(world.spool->status().totals.lost, 0u);
-      EXPECT_LT(due_count(world, world.hub), kBatch);
+      EXPECT_LT(world.due_count(world.hub), kBatch);
       world.forget();
     }
     EXPECT_EQ(std::ranges::count_if(world.fs.files(),
@@ -373,11 +387,11 @@ TEST(SpoolRules, FlushCutShort_LeavesNoFileBehind) {
     while (world.deliver(world.hub) > 0) {
     }
     ASSERT_TRUE(world.close()) << world.last_error;
-    EXPECT_TRUE(record_paths(world.fs).empty()) << nth;
+    EXPECT_TRUE(world.fs.files("records/").empty()) << nth;
     ASSERT_TRUE(world.open());
     ASSERT_TRUE(world.settle_down());
     EXPECT_EQ(world.spool->audit()->taken, 8u) << nth;
-    EXPECT_EQ(due_count(world, world.hub), 0u) << nth;
+    EXPECT_EQ(world.due_count(world.hub), 0u) << nth;
   }
 }
 
@@ -388,7 +402,7 @@ TEST(SpoolRules, FlushCutShort_ByAStop_LeavesNoFileBehind) {
   ASSERT_TRUE(world.put(1, 8));
   const auto one_file = [&](std::uint64_t, std::string_view verb, std::string_view path) {
     if (verb != "sync_all" && !(verb == "open" && path.starts_with("records/"))) return;
-    if (record_paths(world.fs).size() < 3) return;
+    if (world.fs.files("records/").size() < 3) return;
     world.fs.fail_next({FaultKind::power_cut, true});
   };
   world.fs.observe(one_file);
@@ -398,16 +412,16 @@ TEST(SpoolRules, FlushCutShort_ByAStop_LeavesNoFileBehind) {
   world.forget();
   world.fs.clear_faults();
   world.fs.lose_power(Loss::keep_all);
-  ASSERT_FALSE(record_paths(world.fs).empty());
+  ASSERT_FALSE(world.fs.files("records/").empty());
   ASSERT_TRUE(world.open()) << world.last_error;
   // Delivered and its segment given back before names are compared.
   EXPECT_EQ(world.deliver(world.hub), 8);
   ASSERT_TRUE(world.close()) << world.last_error;
-  EXPECT_TRUE(record_paths(world.fs).empty());
+  EXPECT_TRUE(world.fs.files("records/").empty());
   ASSERT_TRUE(world.open());
   ASSERT_TRUE(world.settle_down());
   EXPECT_EQ(world.spool->audit()->taken, 8u);
-  EXPECT_EQ(due_count(world, world.hub), 0u);
+  EXPECT_EQ(world.due_count(world.hub), 0u);
 }
 
 TEST(SpoolRules, DeliveredWhileItsFileIsInDoubt_IsNotWrittenAgain) {
@@ -416,19 +430,19 @@ TEST(SpoolRules, DeliveredWhileItsFileIsInDoubt_IsNotWrittenAgain) {
   ASSERT_TRUE(world.put(1, 12));
   world.clock.advance(std::chrono::seconds(2));
   ASSERT_TRUE(world.settle_down());
-  ASSERT_EQ(record_paths(world.fs).size(), 12u);
+  ASSERT_EQ(world.fs.files("records/").size(), 12u);
   world.forget();
   world.fs.lose_power(Loss::keep_all);
   // The journal still has them; the rows say that they are in files.
   ASSERT_TRUE(world.open());
   EXPECT_EQ(world.deliver(world.hub), 12);
   ASSERT_TRUE(world.settle_down());
-  EXPECT_TRUE(record_paths(world.fs).empty());
+  EXPECT_TRUE(world.fs.files("records/").empty());
   ASSERT_TRUE(world.close()) << world.last_error;
-  EXPECT_TRUE(record_paths(world.fs).empty()) << "made again although they have left";
+  EXPECT_TRUE(world.fs.files("records/").empty()) << "made again although they have left";
   ASSERT_TRUE(world.open());
   ASSERT_TRUE(world.settle_down());
-  EXPECT_EQ(due_count(world, world.hub), 0u);
+  EXPECT_EQ(world.due_count(world.hub), 0u);
   EXPECT_EQ(world.spool->audit()->taken, 12u);
 }
 

@@ -101,7 +101,8 @@ class SimulatedFileSystem : public FileSystem {
 
   // --- The test's own hands: no steps, no faults, both images at once. Paths must be there unless it says otherwise.
   bool there(const std::string& path) const;
-  std::vector<std::string> files() const;             // all paths that are not directories, sorted
+  // All paths that are not directories and begin so, sorted.
+  std::vector<std::string> files(std::string_view beginning = "") const;
   Bytes bytes(const std::string& path) const;         // in the cache
   Bytes medium_bytes(const std::string& path) const;  // surely on the medium; empty when the name is not
   void flip(const std::string& path, std::uint64_t offset, std::uint8_t mask = 1);

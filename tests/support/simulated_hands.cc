@@ -202,10 +202,11 @@ bool SimulatedFileSystem::there(const std::string& path) const {
   return disk_->find({"find", path, Nature::reads}, path).ok();
 }
 
-std::vector<std::string> SimulatedFileSystem::files() const {
+std::vector<std::string> SimulatedFileSystem::files(std::string_view beginning) const {
   const Guard guard(disk_->mutex);
   std::vector<std::string> paths;
   collect_files(*disk_->root, "", paths);
+  std::erase_if(paths, [&](const std::string& path) { return !path.starts_with(beginning); });
   std::sort(paths.begin(), paths.end());
   return paths;
 }

@@ -114,6 +114,13 @@ int SpoolWorld::deliver(TargetNumber target, std::size_t limit, Fate fate) {
   return static_cast<int>(due->size());
 }
 
+std::size_t SpoolWorld::due_count(TargetNumber target) {
+  DueCursor cursor;
+  auto due = spool->due(target, Drain::fifo, cursor, 10'000, 64u << 20);
+  EXPECT_TRUE(due.ok());
+  return due.ok() ? due->size() : 0;
+}
+
 bool SpoolWorld::maintain(int rounds) {
   for (int i = 0; i < rounds; ++i) {
     auto done = spool->maintain();

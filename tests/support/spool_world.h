@@ -32,6 +32,7 @@ class SpoolWorld {
   // Delivers what is due for a target, at most `limit`; the upstream has it from then on, whether or not it is settled.
   // Returns how many; negative on an error.
   int deliver(TargetNumber target, std::size_t limit = 1000, Fate fate = Fate::delivered);
+  std::size_t due_count(TargetNumber target);  // to a reader that begins anew
   bool maintain(int rounds = 1);
   // Until nothing is urgent any more.
   bool settle_down(int most = 2000);
