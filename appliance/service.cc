@@ -23,6 +23,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
+constexpr Fixed kVersion{HOLDFAST_VERSION};
 constexpr Nanoseconds kTick = 1s;
 constexpr Nanoseconds kUpkeepBound = 10min;     // a sync on a worn-out card can take minutes and still succeed
 constexpr Nanoseconds kUpkeepRest = 1min;       // at most
@@ -48,7 +49,7 @@ class Service {
     loop_.every(kTick, [this] { tick(); });
     notify_ready();
     log_.info("ready", {{"site", ConfigName{config_.appliance.site}},
-                        {"version", Fixed{HOLDFAST_VERSION}},
+                        {"version", kVersion},
                         {"life", spool_.status().boot},
                         {"in_custody", spool_.status().in_custody},
                         {"start", Progress::now() - began_}});
