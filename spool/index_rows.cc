@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
+
+#include "spool/sequence_runs.h"
 
 namespace holdfast {
 
@@ -120,12 +123,17 @@ Result<std::unique_ptr<IndexRows>> IndexRows::open(Database& database) {
 Result<void> IndexRows::prepare_changes() {
   Database& db = database_;
   HOLDFAST_TRY(db.prepare(insert_record_, "INSERT OR IGNORE INTO record VALUES(?, ?, ?, ?, ?, ?)"));
-  HOLDFAST_TRY(db.prepare(delete_record_, "DELETE FROM record WHERE sequence = ?"));
   HOLDFAST_TRY(db.prepare(insert_waiting_, "INSERT OR IGNORE INTO waiting VALUES(?, ?, ?)"));
   HOLDFAST_TRY(db.prepare(delete_waiting_, "DELETE FROM waiting WHERE target = ? AND priority = ? AND sequence = ?"));
   HOLDFAST_TRY(db.prepare(insert_tombstone_, "INSERT INTO tombstone VALUES(0, ?, ?)"));
   HOLDFAST_TRY(db.prepare(delete_tombstone_, "DELETE FROM tombstone WHERE unlinked IN (0, 1) AND sequence = ?"));
-  HOLDFAST_TRY(db.prepare(mark_unlinked_, "UPDATE tombstone SET unlinked = 1 WHERE unlinked = 0 AND sequence = ?"));
+  HOLDFAST_TRY(
+      db.prepare(mark_unlinked_, "UPDATE tombstone SET unlinked = 1 WHERE unlinked = 0 AND sequence BETWEEN ? AND ?"));
+  HOLDFAST_TRY(db.prepare(delete_records_, "DELETE FROM record WHERE sequence BETWEEN ? AND ?"));
+  HOLDFAST_TRY(db.prepare(delete_waiting_run_,
+                          "DELETE FROM waiting WHERE target = ? AND priority = ? AND sequence BETWEEN ? AND ?"));
+  HOLDFAST_TRY(db.prepare(entomb_records_,
+                          "INSERT INTO tombstone SELECT 0, sequence, id FROM record WHERE sequence BETWEEN ? AND ?"));
   HOLDFAST_TRY(db.prepare(forget_tombstones_, "DELETE FROM tombstone WHERE unlinked = 1 AND sequence < ?"));
   HOLDFAST_TRY(db.prepare(insert_quarantined_, "INSERT INTO quarantine VALUES(?, ?, ?, ?, ?, ?, ?, ?)"));
   HOLDFAST_TRY(db.prepare(delete_quarantined_, "DELETE FROM quarantine WHERE sequence = ? AND id = ?"));
@@ -141,6 +149,10 @@ Result<void> IndexRows::prepare_questions() {
   Database& db = database_;
   HOLDFAST_TRY(
       db.prepare(find_record_, "SELECT sequence, id, route, priority, size, accepted FROM record WHERE sequence = ?"));
+  HOLDFAST_TRY(db.prepare(measure_records_, "SELECT priority, size FROM record WHERE sequence BETWEEN ? AND ?"));
+  HOLDFAST_TRY(db.prepare(measure_waiting_,
+                          "SELECT size FROM waiting CROSS JOIN record USING(sequence)"
+                          " WHERE target = ? AND waiting.priority = ? AND waiting.sequence BETWEEN ? AND ?"));
   HOLDFAST_TRY(db.prepare(list_records_,
                           "SELECT sequence, id, route, priority, size, accepted FROM record"
                           " WHERE sequence > ? ORDER BY sequence LIMIT ?"));
@@ -165,9 +177,10 @@ Result<void> IndexRows::apply(const IndexChange& change, Tally& tally) {
   for (const auto& record : change.filed) HOLDFAST_TRY(file(record, tally));
   for (const auto& [target, sequence] : change.waiting) HOLDFAST_TRY(wait(target, sequence, tally));
   for (const auto& [target, sequence] : change.settled) HOLDFAST_TRY(settle(target, sequence, tally));
-  for (const Sequence sequence : change.left) HOLDFAST_TRY(leave(sequence, tally));
+  for (const auto& [first, last] : runs_of(change.left)) HOLDFAST_TRY(leave_together(first, last, tally));
   for (const Sequence sequence : change.entombed) HOLDFAST_TRY(leave(sequence, tally));
-  for (const Sequence sequence : change.unlinked) HOLDFAST_TRY(mark_unlinked_.bind(1, sequence).run());
+  for (const auto& [first, last] : runs_of(change.unlinked))
+    HOLDFAST_TRY(mark_unlinked_.bind(1, first).bind(2, last).run());
   if (const auto& below = change.forget_tombstones_below) HOLDFAST_TRY(forget_tombstones_.bind(1, *below).run());
   for (const auto& record : change.set_aside) HOLDFAST_TRY(set_aside(record, tally));
   for (const auto& [id, sequence] : change.quarantine_dropped) HOLDFAST_TRY(drop_quarantined(id, sequence, tally));
@@ -232,6 +245,46 @@ Result<void> IndexRows::leave(Sequence sequence, Tally& tally) {
   return insert_tombstone_.bind(1, sequence).bind(2, *record ? ByteView((*record)->id.bytes) : ByteView()).run();
 }
 
+// The same for all of a run that has a row for each; one by one otherwise.
+Result<void> IndexRows::leave_together(Sequence first, Sequence last, Tally& tally) {
+  std::uint64_t records = 0, bytes = 0;
+  std::set<Priority> priorities;
+  measure_records_.bind(1, first).bind(2, last);
+  HOLDFAST_TRY(each_row(measure_records_, [&] {
+    ++records;
+    priorities.insert(static_cast<Priority>(measure_records_.u64(0)));
+    bytes += allocated(measure_records_.u64(1));
+    return true;
+  }));
+  if (first == last || records != last - first + 1) {
+    for (Sequence sequence = first; sequence <= last; ++sequence) HOLDFAST_TRY(leave(sequence, tally));
+    return {};
+  }
+  for (WaitingCount& count : tally.waiting) {
+    for (const Priority priority : priorities) HOLDFAST_TRY(remove_waiting_run(count, priority, first, last));
+  }
+  tombstone_top_ = std::max(tombstone_top_, last);
+  HOLDFAST_TRY(entomb_records_.bind(1, first).bind(2, last).run());
+  HOLDFAST_TRY(delete_records_.bind(1, first).bind(2, last).run());
+  HOLDFAST_TRY(subtract(tally.records, records));
+  return subtract(tally.file_bytes, bytes);
+}
+
+Result<void> IndexRows::remove_waiting_run(WaitingCount& count, Priority priority, Sequence first, Sequence last) {
+  std::uint64_t records = 0, bytes = 0;
+  measure_waiting_.bind(1, number(count.target)).bind(2, priority).bind(3, first).bind(4, last);
+  HOLDFAST_TRY(each_row(measure_waiting_, [&] {
+    ++records;
+    bytes += measure_waiting_.u64(0);
+    return true;
+  }));
+  if (records == 0) return {};
+  delete_waiting_run_.bind(1, number(count.target)).bind(2, priority).bind(3, first).bind(4, last);
+  HOLDFAST_TRY(delete_waiting_run_.run());
+  HOLDFAST_TRY(subtract(count.records, records));
+  return subtract(count.bytes, bytes);
+}
+
 Result<std::optional<IndexedRecord>> IndexRows::find(Sequence sequence) {
   std::optional<IndexedRecord> record;
   find_record_.bind(1, sequence);
@@ -263,7 +316,7 @@ Result<void> IndexRows::remove_record(const IndexedRecord& record, Tally& tally)
   std::vector<TargetNumber> targets;
   for (const WaitingCount& count : tally.waiting) targets.push_back(count.target);
   for (const TargetNumber target : targets) HOLDFAST_TRY(remove_waiting(target, record, tally));
-  HOLDFAST_TRY(delete_record_.bind(1, record.sequence).run());
+  HOLDFAST_TRY(delete_records_.bind(1, record.sequence).bind(2, record.sequence).run());
   HOLDFAST_TRY(subtract(tally.records, 1));
   return subtract(tally.file_bytes, allocated(record.size));
 }

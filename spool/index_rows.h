@@ -51,6 +51,8 @@ class IndexRows {
   Result<void> wait(TargetNumber target, Sequence sequence, Tally& tally);
   Result<void> settle(TargetNumber target, Sequence sequence, Tally& tally);
   Result<void> leave(Sequence sequence, Tally& tally);
+  Result<void> leave_together(Sequence first, Sequence last, Tally& tally);
+  Result<void> remove_waiting_run(WaitingCount& count, Priority priority, Sequence first, Sequence last);
   Result<void> set_aside(const QuarantinedRecord& record, Tally& tally);
   Result<void> drop_quarantined(const RecordId& id, Sequence sequence, Tally& tally);
 
@@ -61,8 +63,9 @@ class IndexRows {
   Result<void> subtract(std::uint64_t& from, std::uint64_t count);
 
   Database& database_;
-  Statement insert_record_, find_record_, delete_record_, list_records_;
+  Statement insert_record_, find_record_, list_records_, measure_records_, delete_records_;
   Statement insert_waiting_, delete_waiting_, find_waiting_, due_, first_waiting_;
+  Statement measure_waiting_, delete_waiting_run_, entomb_records_;
   Statement insert_tombstone_, find_tombstone_, delete_tombstone_, mark_unlinked_, forget_tombstones_, to_unlink_;
   Statement insert_quarantined_, find_quarantined_, delete_quarantined_, list_quarantined_;
   Statement write_state_, write_count_, delete_count_;

@@ -28,6 +28,7 @@ inline constexpr std::uint32_t kSegments = 4;
 inline constexpr std::size_t kMaxBatchBytes = 4u << 20;  // one append; bounds memory and the time of one sync
 inline constexpr std::size_t kFlushRecords = 1024;       // files of one flush: bounds how long the index is busy
 inline constexpr std::size_t kSettleBacklog = 65536;     // settlements that may wait for housekeeping
+inline constexpr std::size_t kRowsTogether = 64;        // read at once, for neighbours settled together
 inline constexpr std::size_t kUnlinksBeforeSync = 4096;
 inline constexpr std::size_t kUnlinkBacklog = 65536;  // names of what has left: above, settling waits for them
 inline constexpr unsigned kRemovers = 3;              // threads: an unlink may wait for the device, not the processor

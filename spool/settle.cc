@@ -115,15 +115,19 @@ Result<void> Spool::Parts::settle_filed(const std::vector<FiledSettlement>& sett
   IndexChange change;
   std::vector<LeavingFile> left;
   std::vector<Rejection> now_rejected;
+  std::vector<IndexedRecord> rows;
+  std::size_t next = 0;
   for (const auto& [sequence, settled_by] : by_record) {
-    std::optional<IndexedRecord> row;
-    {
+    while (next < rows.size() && rows[next].sequence < sequence) ++next;
+    if (next == rows.size()) {
       const std::lock_guard lock(index_mutex);
-      auto found = index->find(sequence);
-      if (!found) return found.error();
-      row = *found;
+      auto some = index->list(std::max<Sequence>(sequence, 1) - 1, kRowsTogether);
+      if (!some) return some.error();
+      rows = std::move(*some);
+      next = 0;
     }
-    if (!row) continue;
+    if (next == rows.size() || rows[next].sequence != sequence) continue;
+    const IndexedRecord* row = &rows[next];
     const std::lock_guard lock(state_mutex);
     bool required_waits = false, rejected = false;
     Rejection last;

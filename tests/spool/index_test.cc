@@ -95,6 +95,56 @@ TEST(Index, ASettledRecord_StaysUntilItLeaves_AndThenATombstoneStays) {
   EXPECT_FALSE(*index->is_tombstone(7));
 }
 
+// Whole runs are said in one statement each: what is between and beside them stays.
+TEST(Index, NeighboursThatLeaveTogether_LeaveNothingAndTakeNothingElse) {
+  for (const bool with_a_hole : {false, true}) {
+    SimulatedFileSystem fs;
+    const auto index = must_open(fs);
+    IndexChange change;
+    std::vector<Sequence> leaving;
+    for (Sequence sequence = 1; sequence <= 40; ++sequence) {
+      const std::vector<TargetNumber> waiting = sequence % 3 == 0   ? std::vector{kHub, kFile}
+                                                : sequence % 3 == 1 ? std::vector{kHub}
+                                                                    : std::vector{kFile};
+      const bool leaves = sequence > 10 && sequence <= 30;
+      if (leaves) leaving.push_back(sequence);
+      if (leaves && with_a_hole && sequence == 20) continue;
+      change.filed.push_back(record_of(sequence, waiting, sequence % 2 == 0 ? Priority{0} : kNormalPriority));
+    }
+    ASSERT_TRUE(index->apply(change, Durability::lazy).ok());
+    std::ranges::reverse(leaving);
+    leaving.push_back(leaving.front());
+    ASSERT_TRUE(index->apply({.left = leaving}, Durability::durable).ok());
+
+    std::uint64_t hub_records = 0, hub_bytes = 0, records = 0;
+    for (const IndexedRecord& record : change.filed) {
+      const bool left = record.sequence > 10 && record.sequence <= 30;
+      EXPECT_EQ(index->find(record.sequence)->has_value(), !left) << record.sequence;
+      EXPECT_EQ(*index->is_tombstone(record.sequence), left) << record.sequence;
+      if (left) continue;
+      ++records;
+      if (std::ranges::count(record.waiting, kHub) == 0) continue;
+      ++hub_records;
+      hub_bytes += record.size;
+    }
+    EXPECT_EQ(index->records(), records);
+    EXPECT_EQ(index->file_bytes(), records * 4096);
+    EXPECT_EQ(index->waiting()[0].records, hub_records);
+    EXPECT_EQ(index->waiting()[0].bytes, hub_bytes);
+    const auto urgent = due_sequences(*index, kHub, 0, 0, 100);
+    EXPECT_EQ(urgent, (std::vector<Sequence>{4, 6, 10, 34, 36, 40}));
+
+    auto to_unlink = *index->tombstones_to_unlink(100);
+    EXPECT_EQ(to_unlink.size(), 20u);
+    for (const auto& [sequence, id] : to_unlink)
+      EXPECT_EQ(id, with_a_hole && sequence == 20 ? RecordId() : id_of(sequence));
+    ASSERT_TRUE(index->apply({.unlinked = {11, 12, 13, 29, 15}}, Durability::lazy).ok());
+    to_unlink = *index->tombstones_to_unlink(100);
+    EXPECT_EQ(to_unlink.size(), 15u);
+    EXPECT_EQ(to_unlink.front().first, 14u);
+  }
+}
+
 TEST(Index, ATombstoneWithoutARow_HasNoId_AndGoesWhenTheRecordIsFiledAfterAll) {
   SimulatedFileSystem fs;
   const auto index = must_open(fs);
