@@ -66,7 +66,7 @@ TEST(Memory, OfALargeBacklog_IsThatOfASmallOne) {
   const auto all_in_files = [&] { return box.status()["backlog"]["in_files"].count() == records; };
   ASSERT_TRUE(eventually(all_in_files, patience)) << pretty_json_text(box.status());
   const std::uint64_t waiting = memory_of(box.pid(), "VmRSS");
-  std::cout << records << " records wait: " << waiting << " KiB\n";
+  std::cout << records << " records wait: " << waiting << " KiB" << std::endl;
   EXPECT_LT(waiting, kMostKiB);
 
   // Recovery, looking at all of it, and the whole way out.
@@ -80,7 +80,7 @@ TEST(Memory, OfALargeBacklog_IsThatOfASmallOne) {
   ASSERT_TRUE(eventually(all_delivered, patience)) << pretty_json_text(box.status());
   const std::uint64_t most = memory_of(box.pid(), "VmHWM");
   EXPECT_LT(most, kMostKiB);
-  std::cout << "the life that delivered them: " << most << " KiB at most\n";
+  std::cout << "the life that delivered them: " << most << " KiB at most" << std::endl;
   EXPECT_EQ(arrivals(scene.hub, kHubStream, records), kEachOnce);
   const ProgramAnswer audit = box.command({"audit"}, patience);
   EXPECT_EQ(audit.code, 0) << audit.out << audit.err;

@@ -167,7 +167,7 @@ std::vector<SeenMessage> JetStreamClient::read_all(const std::string& stream_nam
     const std::lock_guard lock(pile->mutex);
     return pile->messages.size() >= wanted;
   };
-  CHECK(eventually(enough));
+  CHECK(eventually(enough, 2 * kLimit + std::chrono::microseconds(100) * wanted));
   const std::lock_guard lock(pile->mutex);
   return pile->messages;
 }
