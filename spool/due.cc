@@ -70,29 +70,66 @@ Result<std::vector<Spool::Parts::DuePlace>> Spool::Parts::due_places(TargetNumbe
   return places;
 }
 
+bool Spool::Parts::is_frame_of(ByteView bytes, Sequence sequence) const {
+  const auto header = read_header(bytes, keyring->namer());
+  return header && header->sequence == sequence && read_body(*header, bytes, keyring->namer());
+}
+
 // From the journal if it is still there, whole: a segment may have been reused since we looked, and what has rotted in
 // the one place may be sound in the other.
 Result<void> Spool::Parts::read_frame(Sequence sequence, const RecordId& id, const std::optional<FrameSpot>& spot,
                                       Bytes& frame) {
   if (spot) {
     HOLDFAST_TRY(journal->read(*spot, frame));
-    const auto header = read_header(frame, keyring->namer());
-    if (header && header->sequence == sequence && read_body(*header, frame, keyring->namer())) return {};
+    if (is_frame_of(frame, sequence)) return {};
   }
   return files->read(id, frame);
+}
+
+// How many, from the first on, one read of the journal can bring: neighbours in one segment, in its order.
+std::size_t Spool::Parts::neighbours(std::span<const DuePlace> places) {
+  const auto& first = places.front().spot;
+  std::size_t count = 1;
+  for (; first && count < places.size(); ++count) {
+    const auto& before = places[count - 1].spot;
+    const auto& spot = places[count].spot;
+    if (!spot || spot->segment != first->segment || spot->offset < before->offset + before->size) break;
+    if (spot->offset + spot->size - first->offset > kReadAtOnce) break;
+  }
+  return count;
+}
+
+void Spool::Parts::open_neighbours(std::span<const DuePlace> places, std::span<DueFrame> frames, Buffers& buffers) {
+  const auto& first = places.front().spot;
+  const auto& last = places.back().spot;
+  Result<void> together;
+  buffers.run.clear();
+  if (first)
+    together = journal->read({first->segment, first->offset, last->offset + last->size - first->offset}, buffers.run);
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    Result<void> read = together;
+    ByteView frame;
+    if (const auto& spot = places[i].spot; spot && read)
+      frame = ByteView(buffers.run).subspan(spot->offset - first->offset, spot->size);
+    if (read && !is_frame_of(frame, places[i].sequence)) {
+      read = files->read(places[i].id, buffers.file);
+      frame = buffers.file;
+    }
+    if (!read && (read.error().kind == ErrorKind::unavailable || read.error().kind == ErrorKind::io))
+      frames[i].read = read;
+    if (!read) continue;
+    frames[i].size = frame.size();
+    frames[i].opened = open_record(frame, *keyring, buffers.plain);
+  }
 }
 
 std::vector<Spool::Parts::DueFrame> Spool::Parts::open_frames(std::span<const DuePlace> places) {
   std::vector<DueFrame> frames(places.size());
   crew.share(places.size(), kReadTogether, [&](std::size_t first, std::size_t last) {
-    Bytes frame, plain;
-    for (std::size_t i = first; i < last; ++i) {
-      const auto read = read_frame(places[i].sequence, places[i].id, places[i].spot, frame);
-      if (!read && (read.error().kind == ErrorKind::unavailable || read.error().kind == ErrorKind::io))
-        frames[i].read = read;
-      if (!read) continue;
-      frames[i].size = frame.size();
-      frames[i].opened = open_record(frame, *keyring, plain);
+    Buffers buffers;
+    for (std::size_t count = 0; first < last; first += count) {
+      count = neighbours(places.subspan(first, last - first));
+      open_neighbours(places.subspan(first, count), std::span(frames).subspan(first, count), buffers);
     }
   });
   return frames;

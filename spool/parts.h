@@ -36,7 +36,8 @@ inline constexpr std::size_t kRemoveTogether = 8;
 inline constexpr std::size_t kMaxNotices = 32;
 inline constexpr std::size_t kSealTogether = 16;  // records: what a helper of the crew takes at once
 inline constexpr std::size_t kNameTogether = 32;
-inline constexpr std::size_t kReadTogether = 8;
+inline constexpr std::size_t kReadTogether = 16;
+inline constexpr std::uint32_t kReadAtOnce = 256u << 10;  // bytes of the journal
 inline constexpr std::size_t kMaxRejectMarks = 4096;
 inline constexpr std::uint64_t kFloorStep = 1ull << 32;  // how far the sequence floor is raised at once
 // What was sealed with a data key is written down this many times until it is worn; a life that was cut is taken to
@@ -267,6 +268,12 @@ struct Spool::Parts {
     std::size_t size = 0;
     std::variant<OpenedBody, Reason> opened = Reason::damaged;
   };
+  struct Buffers {
+    Bytes run, file, plain;
+  };
+  bool is_frame_of(ByteView bytes, Sequence sequence) const;
+  static std::size_t neighbours(std::span<const DuePlace> places);
+  void open_neighbours(std::span<const DuePlace> places, std::span<DueFrame> frames, Buffers& buffers);
   std::vector<DueFrame> open_frames(std::span<const DuePlace> places);
 
   // settle.cc

@@ -101,5 +101,35 @@ TEST(Due, WhatCannotBeReadNow_IsReadLater) {
   EXPECT_GE(looked, 10);
 }
 
+// Between the look and the read the ring turns over: where the records were lie others.
+TEST(Due, OfASegmentThatIsReusedMeanwhile_IsReadFromFiles) {
+  SpoolWorld world;
+  ASSERT_TRUE(world.open());
+  ASSERT_TRUE(world.put(1, 20));
+  world.clock.advance(std::chrono::seconds(2));
+  ASSERT_TRUE(world.settle_down());
+  ASSERT_EQ(world.spool->status().in_files, 20u);
+  const Bytes before = world.fs.bytes("journal/0.seg");
+  bool turned = false;
+  world.fs.count_reads(true);
+  world.fs.observe([&](std::uint64_t, std::string_view verb, std::string_view path) {
+    if (turned || verb != "read" || !path.starts_with("journal/")) return;
+    turned = true;
+    for (std::uint64_t first = 21; first < 2000 && world.fs.bytes("journal/0.seg") == before; first += 50) {
+      ASSERT_TRUE(world.put(first, 50));
+      world.clock.advance(std::chrono::seconds(2));
+      ASSERT_TRUE(world.settle_down());
+    }
+  });
+  DueCursor cursor;
+  const auto due = world.spool->due(world.hub, Drain::fifo, cursor, 20, 1 << 20);
+  world.fs.observe({});
+  ASSERT_TRUE(turned);
+  ASSERT_NE(world.fs.bytes("journal/0.seg"), before) << "the ring did not turn over";
+  ASSERT_TRUE(due.ok());
+  ASSERT_EQ(due->size(), 20u);
+  for (std::size_t i = 0; i < 20; ++i) EXPECT_EQ(message_number(due->at(i).envelope), i + 1);
+}
+
 }  // namespace
 }  // namespace holdfast
