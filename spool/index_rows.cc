@@ -1,9 +1,9 @@
 #include "spool/index_rows.h"
 
 #include <algorithm>
-#include <limits>
 #include <set>
 
+#include "spool/index_columns.h"
 #include "spool/sequence_runs.h"
 
 namespace holdfast {
@@ -30,49 +30,6 @@ constexpr const char* kTables =
     " quarantined INTEGER NOT NULL, quarantine_bytes INTEGER NOT NULL);"
     "INSERT INTO state VALUES(1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)";
 
-std::uint64_t number(TargetNumber target) {
-  return static_cast<std::uint64_t>(target);
-}
-std::uint64_t number(RouteNumber route) {
-  return static_cast<std::uint64_t>(route);
-}
-std::uint64_t number(Reason reason) {
-  return static_cast<std::uint64_t>(reason);
-}
-std::uint64_t from_signed(std::int64_t value) {
-  return static_cast<std::uint64_t>(value);
-}
-
-TargetNumber target_at(const Statement& row, int column) {
-  return static_cast<TargetNumber>(static_cast<std::uint32_t>(row.u64(column)));
-}
-RouteNumber route_at(const Statement& row, int column) {
-  return static_cast<RouteNumber>(static_cast<std::uint32_t>(row.u64(column)));
-}
-// All zeros where none was known.
-RecordId id_at(const Statement& row, int column) {
-  RecordId id;
-  const ByteView bytes = row.blob(column);
-  if (bytes.size() == id.bytes.size()) std::copy(bytes.begin(), bytes.end(), id.bytes.begin());
-  return id;
-}
-
-// The columns of record, in their order; what it waits for stays empty.
-IndexedRecord record_at(const Statement& row) {
-  return {row.u64(0),
-          id_at(row, 1),
-          route_at(row, 2),
-          static_cast<Priority>(row.u64(3)),
-          row.u64(4),
-          static_cast<std::int64_t>(row.u64(5)),
-          {}};
-}
-
-// A limit that SQLite can hold; -1 would be none.
-std::uint64_t bounded(std::size_t limit) {
-  return std::min<std::uint64_t>(limit, std::numeric_limits<std::int32_t>::max());
-}
-
 WaitingCount& count_of(Tally& tally, TargetNumber target) {
   const auto before = [](const WaitingCount& count, TargetNumber wanted) { return count.target < wanted; };
   const auto at = std::lower_bound(tally.waiting.begin(), tally.waiting.end(), target, before);
@@ -86,17 +43,6 @@ void add(Totals& totals, const Totals& more) {
   totals.discarded += more.discarded;
   totals.expired += more.expired;
   totals.lost += more.lost;
-}
-
-// Calls `read` for each row until it says false.
-template <typename Read>
-Result<void> each_row(Statement& statement, Read read) {
-  const ResetAtEnd reset(statement);
-  for (;;) {
-    const auto row = statement.step();
-    if (!row.ok()) return row.error();
-    if (!*row || !read()) return {};
-  }
 }
 
 }  // namespace
@@ -124,13 +70,12 @@ Result<void> IndexRows::prepare_changes() {
   Database& db = database_;
   HOLDFAST_TRY(db.prepare(insert_record_, "INSERT OR IGNORE INTO record VALUES(?, ?, ?, ?, ?, ?)"));
   HOLDFAST_TRY(db.prepare(insert_waiting_, "INSERT OR IGNORE INTO waiting VALUES(?, ?, ?)"));
-  HOLDFAST_TRY(db.prepare(delete_waiting_, "DELETE FROM waiting WHERE target = ? AND priority = ? AND sequence = ?"));
   HOLDFAST_TRY(db.prepare(insert_tombstone_, "INSERT INTO tombstone VALUES(0, ?, ?)"));
   HOLDFAST_TRY(db.prepare(delete_tombstone_, "DELETE FROM tombstone WHERE unlinked IN (0, 1) AND sequence = ?"));
   HOLDFAST_TRY(
       db.prepare(mark_unlinked_, "UPDATE tombstone SET unlinked = 1 WHERE unlinked = 0 AND sequence BETWEEN ? AND ?"));
   HOLDFAST_TRY(db.prepare(delete_records_, "DELETE FROM record WHERE sequence BETWEEN ? AND ?"));
-  HOLDFAST_TRY(db.prepare(delete_waiting_run_,
+  HOLDFAST_TRY(db.prepare(delete_waiting_,
                           "DELETE FROM waiting WHERE target = ? AND priority = ? AND sequence BETWEEN ? AND ?"));
   HOLDFAST_TRY(db.prepare(entomb_records_,
                           "INSERT INTO tombstone SELECT 0, sequence, id FROM record WHERE sequence BETWEEN ? AND ?"));
@@ -143,34 +88,6 @@ Result<void> IndexRows::prepare_changes() {
                           " quarantined = ?, quarantine_bytes = ?"));
   HOLDFAST_TRY(db.prepare(write_count_, "INSERT OR REPLACE INTO waiting_count VALUES(?, ?, ?)"));
   return db.prepare(delete_count_, "DELETE FROM waiting_count WHERE target = ?");
-}
-
-Result<void> IndexRows::prepare_questions() {
-  Database& db = database_;
-  HOLDFAST_TRY(
-      db.prepare(find_record_, "SELECT sequence, id, route, priority, size, accepted FROM record WHERE sequence = ?"));
-  HOLDFAST_TRY(db.prepare(measure_records_, "SELECT priority, size FROM record WHERE sequence BETWEEN ? AND ?"));
-  HOLDFAST_TRY(db.prepare(measure_waiting_,
-                          "SELECT size FROM waiting CROSS JOIN record USING(sequence)"
-                          " WHERE target = ? AND waiting.priority = ? AND waiting.sequence BETWEEN ? AND ?"));
-  HOLDFAST_TRY(db.prepare(list_records_,
-                          "SELECT sequence, id, route, priority, size, accepted FROM record"
-                          " WHERE sequence > ? ORDER BY sequence LIMIT ?"));
-  HOLDFAST_TRY(db.prepare(find_waiting_, "SELECT 1 FROM waiting WHERE target = ? AND priority = ? AND sequence = ?"));
-  HOLDFAST_TRY(db.prepare(due_,
-                          "SELECT waiting.sequence, id, route, size FROM waiting CROSS JOIN record USING(sequence)"
-                          " WHERE target = ? AND waiting.priority = ? AND waiting.sequence > ?"
-                          " ORDER BY waiting.sequence LIMIT ?"));
-  HOLDFAST_TRY(db.prepare(first_waiting_,
-                          "SELECT waiting.sequence, accepted FROM waiting CROSS JOIN record USING(sequence)"
-                          " WHERE target = ? AND waiting.priority = ? ORDER BY waiting.sequence LIMIT 1"));
-  HOLDFAST_TRY(db.prepare(find_tombstone_, "SELECT 1 FROM tombstone WHERE unlinked IN (0, 1) AND sequence = ?"));
-  HOLDFAST_TRY(
-      db.prepare(to_unlink_, "SELECT sequence, id FROM tombstone WHERE unlinked = 0 ORDER BY sequence LIMIT ?"));
-  HOLDFAST_TRY(db.prepare(find_quarantined_, "SELECT size FROM quarantine WHERE sequence = ? AND id = ?"));
-  return db.prepare(list_quarantined_,
-                    "SELECT sequence, id, reason, target, route, priority, size, accepted"
-                    " FROM quarantine WHERE sequence > ? ORDER BY sequence, id");
 }
 
 Result<void> IndexRows::apply(const IndexChange& change, Tally& tally) {
@@ -279,17 +196,17 @@ Result<void> IndexRows::remove_waiting_run(WaitingCount& count, Priority priorit
     return true;
   }));
   if (records == 0) return {};
-  delete_waiting_run_.bind(1, number(count.target)).bind(2, priority).bind(3, first).bind(4, last);
-  HOLDFAST_TRY(delete_waiting_run_.run());
+  delete_waiting_.bind(1, number(count.target)).bind(2, priority).bind(3, first).bind(4, last);
+  HOLDFAST_TRY(delete_waiting_.run());
   HOLDFAST_TRY(subtract(count.records, records));
   return subtract(count.bytes, bytes);
 }
 
 Result<std::optional<IndexedRecord>> IndexRows::find(Sequence sequence) {
   std::optional<IndexedRecord> record;
-  find_record_.bind(1, sequence);
-  HOLDFAST_TRY(each_row(find_record_, [&] {
-    record = record_at(find_record_);
+  list_records_.bind(1, std::max<Sequence>(sequence, 1) - 1).bind(2, 1);
+  HOLDFAST_TRY(each_row(list_records_, [&] {
+    if (list_records_.u64(0) == sequence) record = record_at(list_records_);
     return true;
   }));
   return record;
@@ -305,7 +222,9 @@ Result<void> IndexRows::add_waiting(TargetNumber target, const IndexedRecord& re
 }
 
 Result<void> IndexRows::remove_waiting(TargetNumber target, const IndexedRecord& record, Tally& tally) {
-  HOLDFAST_TRY(delete_waiting_.bind(1, number(target)).bind(2, record.priority).bind(3, record.sequence).run());
+  const Sequence sequence = record.sequence;
+  delete_waiting_.bind(1, number(target)).bind(2, record.priority).bind(3, sequence).bind(4, sequence);
+  HOLDFAST_TRY(delete_waiting_.run());
   if (database_.changes() == 0) return {};
   WaitingCount& count = count_of(tally, target);
   HOLDFAST_TRY(subtract(count.records, 1));
@@ -400,98 +319,6 @@ Result<void> IndexRows::write_tally(const Tally& before, const Tally& tally) {
     HOLDFAST_TRY(write_count_.bind(1, number(count.target)).bind(2, count.records).bind(3, count.bytes).run());
   }
   return {};
-}
-
-// --- Questions
-
-Result<std::vector<DueRow>> IndexRows::due(TargetNumber target, Priority priority, Sequence after, std::size_t limit) {
-  std::vector<DueRow> rows;
-  due_.bind(1, number(target)).bind(2, priority).bind(3, after).bind(4, bounded(limit));
-  HOLDFAST_TRY(each_row(due_, [&] {
-    rows.push_back({due_.u64(0), id_at(due_, 1), route_at(due_, 2), due_.u64(3)});
-    return true;
-  }));
-  return rows;
-}
-
-Result<std::vector<IndexedRecord>> IndexRows::list(Sequence after, std::size_t limit, const Tally& tally) {
-  std::vector<IndexedRecord> records;
-  list_records_.bind(1, after).bind(2, bounded(limit));
-  HOLDFAST_TRY(each_row(list_records_, [&] {
-    records.push_back(record_at(list_records_));
-    return true;
-  }));
-  for (IndexedRecord& record : records) {
-    for (const WaitingCount& count : tally.waiting) {
-      find_waiting_.bind(1, number(count.target)).bind(2, record.priority).bind(3, record.sequence);
-      HOLDFAST_TRY(each_row(find_waiting_, [&] {
-        record.waiting.push_back(count.target);
-        return true;
-      }));
-    }
-  }
-  return records;
-}
-
-Result<std::vector<QuarantinedRecord>> IndexRows::list_quarantine(Sequence after, std::size_t limit) {
-  std::vector<QuarantinedRecord> records;
-  Statement& row = list_quarantined_;
-  row.bind(1, after);
-  HOLDFAST_TRY(each_row(row, [&] {
-    // Those of one sequence come together, or the next page would miss some.
-    if (records.size() >= limit && (records.empty() || records.back().sequence != row.u64(0))) return false;
-    records.push_back({row.u64(0), id_at(row, 1), static_cast<Reason>(row.u64(2)), target_at(row, 3), route_at(row, 4),
-                       static_cast<Priority>(row.u64(5)), row.u64(6), static_cast<std::int64_t>(row.u64(7))});
-    return true;
-  }));
-  return records;
-}
-
-Result<bool> IndexRows::is_tombstone(Sequence sequence) {
-  bool found = false;
-  if (sequence > tombstone_top_) return found;
-  find_tombstone_.bind(1, sequence);
-  HOLDFAST_TRY(each_row(find_tombstone_, [&] { return found = true; }));
-  return found;
-}
-
-Result<std::vector<std::pair<Sequence, RecordId>>> IndexRows::tombstones_to_unlink(std::size_t limit) {
-  std::vector<std::pair<Sequence, RecordId>> tombstones;
-  to_unlink_.bind(1, bounded(limit));
-  HOLDFAST_TRY(each_row(to_unlink_, [&] {
-    tombstones.emplace_back(to_unlink_.u64(0), id_at(to_unlink_, 1));
-    return true;
-  }));
-  return tombstones;
-}
-
-// The record and quarantine tables are in the order of their sequences: each max is one step.
-Result<Sequence> IndexRows::highest_sequence() {
-  Statement top;
-  HOLDFAST_TRY(database_.prepare(top,
-                                 "SELECT max((SELECT ifnull(max(sequence), 0) FROM record),"
-                                 " (SELECT ifnull(max(sequence), 0) FROM quarantine))"));
-  Sequence highest = tombstone_top_;
-  HOLDFAST_TRY(each_row(top, [&] {
-    highest = std::max(highest, top.u64(0));
-    return true;
-  }));
-  return highest;
-}
-
-Result<std::optional<std::int64_t>> IndexRows::oldest_waiting(TargetNumber target) {
-  Sequence oldest = std::numeric_limits<Sequence>::max();
-  std::optional<std::int64_t> accepted;
-  for (Priority priority = 0; priority < kPriorities; ++priority) {
-    first_waiting_.bind(1, number(target)).bind(2, priority);
-    HOLDFAST_TRY(each_row(first_waiting_, [&] {
-      if (first_waiting_.u64(0) >= oldest) return true;
-      oldest = first_waiting_.u64(0);
-      accepted = static_cast<std::int64_t>(first_waiting_.u64(1));
-      return true;
-    }));
-  }
-  return accepted;
 }
 
 }  // namespace holdfast

@@ -57,15 +57,16 @@ class IndexRows {
   Result<void> drop_quarantined(const RecordId& id, Sequence sequence, Tally& tally);
 
   Result<std::optional<IndexedRecord>> find(Sequence sequence);  // without what it waits for
+  Result<void> read_waiting(TargetNumber target, Priority priority, std::vector<IndexedRecord>& records);
   Result<void> add_waiting(TargetNumber target, const IndexedRecord& record, Tally& tally);
   Result<void> remove_waiting(TargetNumber target, const IndexedRecord& record, Tally& tally);
   Result<void> remove_record(const IndexedRecord& record, Tally& tally);
   Result<void> subtract(std::uint64_t& from, std::uint64_t count);
 
   Database& database_;
-  Statement insert_record_, find_record_, list_records_, measure_records_, delete_records_;
-  Statement insert_waiting_, delete_waiting_, find_waiting_, due_, first_waiting_;
-  Statement measure_waiting_, delete_waiting_run_, entomb_records_;
+  Statement insert_record_, list_records_, measure_records_, delete_records_;
+  Statement insert_waiting_, delete_waiting_, list_waiting_, due_, first_waiting_;
+  Statement measure_waiting_, entomb_records_;
   Statement insert_tombstone_, find_tombstone_, delete_tombstone_, mark_unlinked_, forget_tombstones_, to_unlink_;
   Statement insert_quarantined_, find_quarantined_, delete_quarantined_, list_quarantined_;
   Statement write_state_, write_count_, delete_count_;
