@@ -77,6 +77,7 @@ Result<Custody> open_custody(const Config& config, const SecretKey& key) {
   custody.files = std::move(*files);
   SpoolOptions options = config.spool;
   options.helpers = helpers_of_this_machine();
+  options.removers = kRemovers;
   auto spool = Spool::open(*custody.files, system_clock(), options, key);
   if (!spool) return Error{spool.error().kind, spool_directory(config) + ": " + spool.error().text};
   custody.spool = std::move(*spool);

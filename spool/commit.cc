@@ -47,6 +47,7 @@ class Commit {
   Result<Verdict> decide(Prepared& prepared);
   Result<Verdict> set_aside(Prepared& prepared, Reason reason, VerdictKind kind, SeenIn seen);
   Result<Sequence> add_to_batch(Prepared& prepared);
+  bool goes_to_file(const Prepared& prepared) const;
   Result<Sequence> add_to_files(Prepared& prepared);
   const ContentDigest& content_of(Prepared& prepared) const;
   FrameHeader header_of(const Prepared& prepared, Sequence sequence) const;
@@ -196,12 +197,15 @@ Result<Verdict> Commit::decide(Prepared& prepared) {
   }
   if (too_large) return set_aside(prepared, Reason::too_large, VerdictKind::refused, SeenIn::nowhere);
 
-  // What the journal is too small for goes to its file at once (R12).
-  const bool to_file = parts_.options.linger.count() == 0 || prepared.frame_size > parts_.journal->largest_frame();
-  const auto sequence = to_file ? add_to_files(prepared) : add_to_batch(prepared);
+  const auto sequence = goes_to_file(prepared) ? add_to_files(prepared) : add_to_batch(prepared);
   if (!sequence) return sequence.error();
   in_group_.emplace(prepared.id, prepared.arrival);
   return Verdict{VerdictKind::accepted, SeenIn::nowhere, Reason::none, prepared.id, *sequence};
+}
+
+// What the journal is too small for goes to its file at once (R12).
+bool Commit::goes_to_file(const Prepared& prepared) const {
+  return parts_.options.linger.count() == 0 || prepared.frame_size > parts_.journal->largest_frame();
 }
 
 Result<Commit::Found> Commit::look_up(Prepared& prepared) {
@@ -233,8 +237,9 @@ Result<Commit::Found> Commit::look_up_older(Prepared& prepared) {
     }
   }
   // Until files and index have been compared, a record may be in a file that nothing else knows of (R46).
+  // And one that the ledger has forgotten may lie under the name that this one would have.
   const bool reconciled = parts_.reconcile.load() == Spool::Parts::Reconcile::finished;
-  if (!seen && reconciled) return Found{};
+  if (!seen && reconciled && !goes_to_file(prepared)) return Found{};
   const auto header = parts_.files->peek(prepared.id);
   if (header) return Found{SeenIn::custody, header->content == content_of(prepared)};
   if (header.error().kind != ErrorKind::not_found && header.error().kind != ErrorKind::corrupt) return header.error();

@@ -28,7 +28,8 @@ Result<std::vector<Spool::Parts::DuePlace>> Spool::Parts::due_places(TargetNumbe
         if (record.place != Place::journal || (record.waiting & bit) == 0) return true;
         if (hidden.contains({record.sequence, target})) return true;
         const bool unsent = record.this_life && (record.handed_out & bit) == 0;
-        places.push_back({record.sequence, record.id, record.route, priority, record.spot.size, record.spot, unsent});
+        places.push_back(
+            {record.sequence, record.id, record.route, priority, record.spot.size, record.spot, unsent, false});
         return ++found < limit;
       });
     }
@@ -52,7 +53,7 @@ Result<std::vector<Spool::Parts::DuePlace>> Spool::Parts::due_places(TargetNumbe
           // While its segment is there, one read of the journal is cheaper than opening a file.
           const JournalRecord* record = records.find(row.sequence);
           const auto spot = record == nullptr ? std::nullopt : std::optional(record->spot);
-          places.push_back({row.sequence, row.id, row.route, priority, row.size, spot, false});
+          places.push_back({row.sequence, row.id, row.route, priority, row.size, spot, false, true});
           ++found;
         }
         if (rows->size() < limit) break;
@@ -111,7 +112,7 @@ void Spool::Parts::open_neighbours(std::span<const DuePlace> places, std::span<D
     ByteView frame;
     if (const auto& spot = places[i].spot; spot && read)
       frame = ByteView(buffers.run).subspan(spot->offset - first->offset, spot->size);
-    if (read && !is_frame_of(frame, places[i].sequence)) {
+    if (read ? !is_frame_of(frame, places[i].sequence) : places[i].filed) {
       read = files->read(places[i].id, buffers.file);
       frame = buffers.file;
     }

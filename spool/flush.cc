@@ -69,6 +69,12 @@ Result<void> Spool::Parts::write_files(const std::vector<JournalRecord*>& to_fil
     }
     auto filed = files->write(record->id, record->sequence, frame, !whole_sync, dirty);
     if (!filed && filed.error().kind == ErrorKind::exists) {
+      // The one that has the name may have left.
+      const auto went = unlink_waiting(record->id);
+      if (!went) return went.error();
+      if (*went) filed = files->write(record->id, record->sequence, frame, !whole_sync, dirty);
+    }
+    if (!filed && filed.error().kind == ErrorKind::exists) {
       // An earlier record has the name: it stays, and the newcomer is kept beside it (R18).
       const std::lock_guard lock(state_mutex);
       const bool known =

@@ -28,10 +28,10 @@ inline constexpr std::uint32_t kSegments = 4;
 inline constexpr std::size_t kMaxBatchBytes = 4u << 20;  // one append; bounds memory and the time of one sync
 inline constexpr std::size_t kFlushRecords = 1024;       // files of one flush: bounds how long the index is busy
 inline constexpr std::size_t kSettleBacklog = 65536;     // settlements that may wait for housekeeping
-inline constexpr std::size_t kRowsTogether = 64;        // read at once, for neighbours settled together
+inline constexpr std::size_t kRowsTogether = 64;         // read at once, for neighbours settled together
 inline constexpr std::size_t kUnlinksBeforeSync = 4096;
-inline constexpr std::size_t kUnlinkBacklog = 65536;  // names of what has left: above, settling waits for them
-inline constexpr unsigned kRemovers = 3;              // threads: an unlink may wait for the device, not the processor
+inline constexpr std::size_t kUnlinkBacklog = 65536;  // names of what has left: above, targets wait for them
+inline constexpr std::size_t kUnlinksAtOnce = 256;    // between two looks at what else is to be done
 inline constexpr std::size_t kRemoveTogether = 8;
 inline constexpr std::size_t kMaxNotices = 32;
 inline constexpr std::size_t kSealTogether = 16;  // records: what a helper of the crew takes at once
@@ -114,7 +114,7 @@ struct Spool::Parts {
         options(options_in),
         recipient(SecretKey::copy_of(key.bytes())),
         crew(options.helpers),
-        removers(options.helpers > 0 ? kRemovers : 0) {}
+        removers(options.removers) {}
 
   FileSystem& fs;
   const Clock& clock;
@@ -181,7 +181,7 @@ struct Spool::Parts {
   std::uint64_t ignored_names = 0;
   std::uint64_t bad_done_frames = 0;
   std::uint64_t journal_disk_bytes = 0;
-  std::uint64_t leaving_bytes = 0;                             // of files that have left the index and not the disk
+  std::uint64_t leaving_files = 0, leaving_bytes = 0;          // that have left the index and not the disk
   std::deque<std::pair<Nanoseconds, Nanoseconds>> slow_syncs;  // when, how long; of the last minute
   bool site_changed = false;
   std::optional<Error> dead;
@@ -259,6 +259,7 @@ struct Spool::Parts {
     std::uint64_t size = 0;         // of the frame
     std::optional<FrameSpot> spot;  // while the journal has its frame; else in a file alone
     bool surely_unsent = false;
+    bool filed = false;
   };
   Result<std::vector<DuePlace>> due_places(TargetNumber target, Drain drain, const DueCursor& cursor,
                                            std::size_t limit);
@@ -282,6 +283,7 @@ struct Spool::Parts {
   LeavingFile leaving(const RecordId& id, Sequence sequence, std::uint64_t size) const;
   Result<void> unlink(std::span<const LeavingFile> left);
   Result<bool> unlink_some();
+  Result<bool> unlink_waiting(const RecordId& id);
   Result<bool> remove_file(const RecordId& id, Sequence sequence);
   Result<void> settle_filed(const std::vector<FiledSettlement>& settlements);
   void settle_one(TargetNumber target, const Settlement& settlement);

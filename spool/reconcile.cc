@@ -42,7 +42,7 @@ Result<void> Spool::Parts::finish_unlinks() {
     if (!found) return found.error();
     more = found->size() == kUnlinksBeforeSync;
     for (const auto& [sequence, id] : *found) {
-      // What has left in this life was unlinked when it did.
+      // What has left in this life is unlinked by it.
       if (sequence < first_sequence) left.push_back(leaving(id, sequence, 0));
     }
   }
@@ -113,8 +113,9 @@ Result<void> Spool::Parts::compare_directory(unsigned first_byte) {
   return {};
 }
 
-// What a cut left of a flush goes if the journal has the record, or knows that it left. All else is not ours to judge
-// (R49).
+// What a cut left of a flush goes if the journal has the record, or knows that it left. What it left of a record that
+// was on its way into its file, and was never acknowledged, goes if it is blank: the row would have been durable before
+// the acknowledgement. All else is not ours to judge (R49).
 Result<void> Spool::Parts::look_at_unreadable(const RecordId& id) {
   std::optional<Sequence> rowless;
   {
@@ -122,8 +123,13 @@ Result<void> Spool::Parts::look_at_unreadable(const RecordId& id) {
     const JournalRecord* record = records.find(id);
     if (record != nullptr && record->place != Place::filed) rowless = record->sequence;
   }
-  if (rowless) {
-    auto removed = remove_file(id, *rowless);
+  bool rows_lost = false;
+  {
+    const std::lock_guard lock(index_mutex);
+    rows_lost = index->rebuilt();
+  }
+  if (rowless || !rows_lost) {
+    auto removed = remove_file(id, rowless.value_or(0));
     if (!removed) return removed.error();
     if (*removed) return {};
   }
@@ -161,11 +167,18 @@ Result<void> Spool::Parts::adopt(const RecordId& id) {
                        id.short_hex(), header->sequence));
     return {};
   }
-  // The journal holds the record, or knows that it left: the file is an unfinished flush, or its row is lost. It would
-  // come back as new.
-  if (*holder == Holder::journal) {
-    auto removed = remove_file(id, header->sequence);
-    return removed ? Result<void>() : Result<void>(removed.error());
+  // The journal holds the record, or it is known that it left: the file is an unfinished flush, or its row is lost. It
+  // would come back as new.
+  const auto left = [&] {
+    const std::lock_guard lock(index_mutex);
+    return index->is_tombstone(header->sequence);
+  }();
+  if (!left) return left.error();
+  if (*left || *holder == Holder::journal) {
+    const auto removed = remove_file(id, header->sequence);
+    // A name that cannot go now, and has its tombstone, goes later.
+    const bool waits = *left && !removed && removed.error().kind == ErrorKind::unavailable;
+    return removed || waits ? Result<void>() : Result<void>(removed.error());
   }
   Bytes frame;
   const auto read = files->read(id, frame);

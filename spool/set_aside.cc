@@ -174,20 +174,24 @@ Result<void> Spool::Parts::leave_aside(Sequence sequence, const RecordId& id, bo
   return had_file ? unlink(std::vector{leaving(id, sequence, 0)}) : Result<void>();
 }
 
-// The bytes as they are, sound or not: from the journal while it holds the record, else from the file.
+// The bytes as they are, sound or not: from the journal while it holds the record, else from the file. Sound ones
+// rather than others.
 Result<Bytes> Spool::Parts::frame_to_set_aside(const Rejection& rejection, const std::optional<IndexedRecord>& row) {
   std::optional<FrameSpot> spot;
   {
     const std::lock_guard lock(state_mutex);
     if (const JournalRecord* record = records.find(rejection.sequence)) spot = record->spot;
   }
+  Bytes frame;
   if (spot) {
-    Bytes frame;
-    HOLDFAST_TRY(journal->read(*spot, frame));
-    return frame;
+    const auto read = journal->read(*spot, frame);
+    if (read && (!row || is_frame_of(frame, rejection.sequence))) return frame;
+    if (!row) return read.error();
   }
   CHECK(row.has_value());
-  return read_file(fs, record_path(rejection.id), kMaxFileRead);
+  auto file = read_file(fs, record_path(rejection.id), kMaxFileRead);
+  if (spot && !frame.empty() && !(file && is_frame_of(*file, rejection.sequence))) return frame;
+  return file;
 }
 
 // A row without a file, and nothing that explains it: the loss alarm (R45).

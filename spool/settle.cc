@@ -16,13 +16,16 @@ Result<void> Spool::settle(TargetNumber target, std::span<const Settlement> sett
     const std::lock_guard lock(parts.state_mutex);
     for (const Settlement& settlement : settlements) parts.settle_one(target, settlement);
     if (!settlements.empty()) parts.target_state(target).progress = parts.clock.monotonic();
-    crowded = parts.done_unwritten.size() + parts.filed_settled.size() > kSettleBacklog;
+    crowded = parts.done_unwritten.size() + parts.filed_settled.size() > kSettleBacklog ||
+              parts.leaving_files > kUnlinkBacklog;
   }
   if (!crowded) return {};
-  // Whoever settles faster than housekeeping writes does some of it.
+  // Whoever settles faster than housekeeping writes, and names go, does some of it.
   const std::lock_guard upkeep(parts.upkeep_mutex);
   HOLDFAST_TRY(parts.checked(parts.write_done_frames()));
-  return parts.checked(parts.apply_settled());
+  HOLDFAST_TRY(parts.checked(parts.apply_settled()));
+  const auto went = parts.unlink_some();
+  return parts.checked(went ? Result<void>() : Result<void>(went.error()));
 }
 
 void Spool::Parts::settle_one(TargetNumber target, const Settlement& settlement) {
@@ -84,11 +87,6 @@ void Spool::Parts::set_aside_if_only_rejections_wait(const JournalRecord& record
 // written down does not wait for the names to go, which takes long on some media (R56).
 Result<void> Spool::Parts::apply_settled() {
   for (;;) {
-    while (unlink_later.records.size() > kUnlinkBacklog) {
-      const auto went = unlink_some();
-      if (!went) return went.error();
-      if (!*went) break;
-    }
     std::vector<FiledSettlement> settlements;
     {
       const std::lock_guard lock(state_mutex);
@@ -121,7 +119,9 @@ Result<void> Spool::Parts::settle_filed(const std::vector<FiledSettlement>& sett
     while (next < rows.size() && rows[next].sequence < sequence) ++next;
     if (next == rows.size()) {
       const std::lock_guard lock(index_mutex);
-      auto some = index->list(std::max<Sequence>(sequence, 1) - 1, kRowsTogether);
+      // As many as neighbours of this one were settled, and it alone where there are none.
+      const Sequence last = std::prev(by_record.lower_bound(sequence + kRowsTogether))->first;
+      auto some = index->list(std::max<Sequence>(sequence, 1) - 1, last - sequence + 1);
       if (!some) return some.error();
       rows = std::move(*some);
       next = 0;
@@ -159,9 +159,8 @@ Result<void> Spool::Parts::settle_filed(const std::vector<FiledSettlement>& sett
     const std::lock_guard lock(state_mutex);
     rejections.insert(rejections.end(), now_rejected.begin(), now_rejected.end());
     for (const LeavingFile& file : left) leaving_bytes += file.bytes;
+    leaving_files += left.size();
   }
-  // Until names have been compared, one without a row would be one too many.
-  if (reconcile.load() != Reconcile::finished) return unlink(left);
   unlink_later.records.insert(unlink_later.records.end(), left.begin(), left.end());
   return {};
 }
@@ -194,7 +193,7 @@ Result<void> Spool::Parts::unlink(std::span<const LeavingFile> left) {
   removers.share(left.size(), kRemoveTogether, [&](std::size_t first, std::size_t last) {
     for (std::size_t i = first; i < last; ++i) removed[i] = files->remove(left[i].id, left[i].sequence);
   });
-  std::uint64_t bytes = 0;
+  std::uint64_t bytes = 0, counted = 0;
   for (std::size_t i = 0; i < left.size(); ++i) {
     const auto& [id, sequence, its_bytes, expected] = left[i];
     if (!removed[i] && removed[i].error().kind == ErrorKind::io) return removed[i].error();
@@ -206,10 +205,12 @@ Result<void> Spool::Parts::unlink(std::span<const LeavingFile> left) {
     if (expected) --expected_names[id.bytes[0]];
     unlinked_unsynced.push_back(sequence);
     bytes += its_bytes;
+    counted += its_bytes > 0 ? 1u : 0u;
   }
   {
     const std::lock_guard lock(state_mutex);
     leaving_bytes -= bytes;
+    leaving_files -= counted;
   }
   return unlinked_unsynced.size() < kUnlinksBeforeSync ? Result<void>() : sync_files();
 }
@@ -224,10 +225,22 @@ Result<bool> Spool::Parts::remove_file(const RecordId& id, Sequence sequence) {
   return removed;
 }
 
+// Of an identity that is in custody again. True: it waited, and could go.
+Result<bool> Spool::Parts::unlink_waiting(const RecordId& id) {
+  auto& waiting = unlink_later.records;
+  const auto at = std::ranges::find(waiting, id, &LeavingFile::id);
+  if (at == waiting.end()) return false;
+  const LeavingFile file = *at;
+  waiting.erase(at);
+  const std::size_t others = waiting.size();
+  HOLDFAST_TRY(unlink(std::span(&file, 1)));
+  return waiting.size() == others;
+}
+
 // A step of what waits. True: there is more, and what was tried could go.
 Result<bool> Spool::Parts::unlink_some() {
   auto& waiting = unlink_later.records;
-  const std::size_t count = std::min(waiting.size(), kFlushRecords);
+  const std::size_t count = std::min(waiting.size(), kUnlinksAtOnce);
   const auto end = waiting.begin() + static_cast<std::ptrdiff_t>(count);
   const std::vector<LeavingFile> some(waiting.begin(), end);
   waiting.erase(waiting.begin(), end);

@@ -51,6 +51,7 @@ enum class SyncMode : std::uint8_t { automatic, files };
 
 // As many as there are processors for this process beside one; three at most.
 unsigned helpers_of_this_machine();
+inline constexpr unsigned kRemovers = 3;
 
 struct SpoolOptions {
   std::string site;
@@ -62,7 +63,9 @@ struct SpoolOptions {
   std::uint64_t data_key_bytes = 64ull << 30;  // sealed with one data key before another is made
   Nanoseconds ledger_window = std::chrono::hours(24 * 7);
   std::uint64_t ledger_max = 10'000'000;
-  unsigned helpers = 0;  // threads that share the work of sealing and opening; without any the order of calls is fixed
+  // Threads that share the work: of sealing and opening, and of removing files, which may wait for the device and not
+  // for the processor. Without any the order of calls is fixed.
+  unsigned helpers = 0, removers = 0;
 };
 
 struct Arrival {

@@ -40,6 +40,7 @@ BenchSpool::BenchSpool(const std::string& directory, const std::string& key_file
   options.limits.max_bytes = 1ull << 40;
   options.allow_unsafe_fs = true;
   options.helpers = helpers_of_this_machine();
+  options.removers = kRemovers;
   auto key = key_file.empty() ? Result<SecretKey>(SecretKey::random()) : read_key({key_file, ""}, ::geteuid());
   CHECK(key.ok());
   auto opened = Spool::open(*fs_, system_clock(), options, *key);

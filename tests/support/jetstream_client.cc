@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <atomic>
 #include <mutex>
 
@@ -158,16 +159,25 @@ std::vector<SeenMessage> JetStreamClient::read_all(const std::string& stream_nam
                                                     position->timestamp_ns});
                         })
             .ok());
-  const std::string request =
-      fmt::format(R"({{"stream_name":"{}","config":{{"deliver_subject":"{}","deliver_policy":"all",)"
-                  R"("ack_policy":"none","replay_policy":"instant"}}}})",
-                  stream_name, inbox);
-  check_done(ask("$JS.API.CONSUMER.CREATE." + stream_name, request));
-  const auto enough = [&] {
-    const std::lock_guard lock(pile->mutex);
-    return pile->messages.size() >= wanted;
-  };
-  CHECK(eventually(enough, 2 * kLimit + std::chrono::microseconds(100) * wanted));
+  const std::string name = "reader" + inbox.substr(inbox.rfind('.') + 1);
+  const std::string request = fmt::format(
+      R"({{"stream_name":"{}","config":{{"durable_name":"{}","deliver_policy":"all","ack_policy":"none"}}}})",
+      stream_name, name);
+  check_done(ask(fmt::format("$JS.API.CONSUMER.DURABLE.CREATE.{}.{}", stream_name, name), request));
+  const std::string next = fmt::format("$JS.API.CONSUMER.MSG.NEXT.{}.{}", stream_name, name);
+  // No more at once than the client keeps for us.
+  for (std::uint64_t asked = 0; asked < wanted;) {
+    const std::uint64_t some = std::min<std::uint64_t>(wanted - asked, 10'000);
+    asked += some;
+    CHECK(connection_->publish(next, inbox, {}, as_bytes(fmt::format(R"({{"batch":{}}})", some))).ok());
+    CHECK(eventually(
+        [&] {
+          const std::lock_guard lock(pile->mutex);
+          return pile->messages.size() >= asked;
+        },
+        2 * kLimit));
+  }
+  check_done(ask(fmt::format("$JS.API.CONSUMER.DELETE.{}.{}", stream_name, name), ""));
   const std::lock_guard lock(pile->mutex);
   return pile->messages;
 }
