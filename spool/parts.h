@@ -372,8 +372,9 @@ struct Spool::Parts {
   Result<void> compare_directory(unsigned first_byte);
   enum class Holder : std::uint8_t { nobody, row, journal, another };
   Result<Holder> holder_of(Sequence sequence, const RecordId& id);
-  Result<void> look_at_unreadable(const RecordId& id);
-  Result<void> adopt(const RecordId& id);
+  Result<void> look_at_unreadable(std::set<RecordId> ids);
+  Result<void> leave_out_rows(std::set<RecordId>& ids);
+  Result<void> adopt(const RecordId& id, std::set<RecordId>& unreadable);
   void note_row(const RecordId& id, Sequence sequence);
   void note_row_left(const RecordId& id, Sequence sequence);
   bool is_expected(Sequence sequence) const;

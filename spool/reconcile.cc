@@ -109,32 +109,51 @@ Result<void> Spool::Parts::compare_directory(unsigned first_byte) {
   std::uint64_t ignored = 0;
   HOLDFAST_TRY(files->list_directory(
       first_byte, [&](const RecordId& id) { ids.push_back(id); }, ignored));
-  for (const RecordId& id : ids) HOLDFAST_TRY(adopt(id));
-  return {};
+  std::set<RecordId> unreadable;
+  for (const RecordId& id : ids) HOLDFAST_TRY(adopt(id, unreadable));
+  return unreadable.empty() ? Result<void>() : look_at_unreadable(std::move(unreadable));
 }
 
 // What a cut left of a flush goes if the journal has the record, or knows that it left. What it left of a record that
-// was on its way into its file, and was never acknowledged, goes if it is blank: the row would have been durable before
-// the acknowledgement. All else is not ours to judge (R49).
-Result<void> Spool::Parts::look_at_unreadable(const RecordId& id) {
-  std::optional<Sequence> rowless;
+// was on its way into its file, and was never acknowledged, is blank and has no row: that would have been durable
+// before the acknowledgement. All else is not ours to judge (R49).
+Result<void> Spool::Parts::look_at_unreadable(std::set<RecordId> ids) {
+  std::vector<std::pair<RecordId, Sequence>> rowless;
   {
     const std::lock_guard lock(state_mutex);
-    const JournalRecord* record = records.find(id);
-    if (record != nullptr && record->place != Place::filed) rowless = record->sequence;
+    for (const RecordId& id : ids) {
+      const JournalRecord* record = records.find(id);
+      if (record != nullptr && record->place != Place::filed) rowless.emplace_back(id, record->sequence);
+    }
   }
-  bool rows_lost = false;
-  {
-    const std::lock_guard lock(index_mutex);
-    rows_lost = index->rebuilt();
-  }
-  if (rowless || !rows_lost) {
-    auto removed = remove_file(id, rowless.value_or(0));
+  for (const auto& [id, sequence] : rowless) {
+    auto removed = remove_file(id, sequence);
     if (!removed) return removed.error();
-    if (*removed) return {};
+    if (*removed) ids.erase(id);
+  }
+  std::set<RecordId> without_row = ids;
+  HOLDFAST_TRY(leave_out_rows(without_row));
+  for (const RecordId& id : without_row) {
+    auto removed = remove_file(id, Sequence{0});
+    if (!removed) return removed.error();
+    if (*removed) ids.erase(id);
   }
   const std::lock_guard lock(state_mutex);
-  ++ignored_names;
+  ignored_names += ids.size();
+  return {};
+}
+
+// Row by row: seldom asked. Of an index that was made anew nothing can be said.
+Result<void> Spool::Parts::leave_out_rows(std::set<RecordId>& ids) {
+  const std::lock_guard lock(index_mutex);
+  if (index->rebuilt()) ids.clear();
+  for (Sequence after = 0; !ids.empty();) {
+    const auto rows = index->list(after, kFlushRecords);
+    if (!rows) return rows.error();
+    for (const IndexedRecord& row : *rows) ids.erase(row.id);
+    if (rows->size() < kFlushRecords) return {};
+    after = rows->back().sequence;
+  }
   return {};
 }
 
@@ -154,11 +173,14 @@ Result<Spool::Parts::Holder> Spool::Parts::holder_of(Sequence sequence, const Re
 }
 
 // A file that no row knows of: our own unfinished flush, a record whose row was lost (R43), or bytes that are not ours.
-Result<void> Spool::Parts::adopt(const RecordId& id) {
+Result<void> Spool::Parts::adopt(const RecordId& id, std::set<RecordId>& unreadable) {
   auto header = files->peek(id);
   if (!header && header.error().kind == ErrorKind::not_found) return {};
   if (!header && header.error().kind != ErrorKind::corrupt) return header.error();
-  if (!header) return look_at_unreadable(id);
+  if (!header) {
+    unreadable.insert(id);
+    return {};
+  }
   auto holder = holder_of(header->sequence, id);
   if (!holder) return holder.error();
   if (*holder == Holder::row) return {};

@@ -107,5 +107,33 @@ TEST(SpoolRot, DamagedFrame_WhileItsFileIsSound_IsDueAllTheSame) {
   EXPECT_TRUE(world.spool->list_quarantine(0, 10)->empty());
 }
 
+// A cut while a record is put straight into its file: it was not acknowledged, and what is left has no row.
+TEST(SpoolRot, BlankFileOfNobody_Goes_AndOneWithARowStays) {
+  for (const bool rows_lost : {false, true}) {
+    SpoolWorld world;
+    ASSERT_TRUE(world.open());
+    ASSERT_TRUE(world.put(1, 3));
+    ASSERT_TRUE(world.close());
+    const std::string known = world.fs.files("records/").at(1);
+    std::string nobodys = known;
+    nobodys.at(known.size() - 5) = known.at(known.size() - 5) == '0' ? '1' : '0';  // in the same directory
+    world.fs.overwrite(known, 0, Bytes(world.fs.bytes(known).size()));
+    world.fs.plant(nobodys, Bytes());
+    if (rows_lost) {
+      for (const char* name : {"index.sqlite3", "index.sqlite3-wal"}) (void)world.fs.remove(name);
+    }
+    ASSERT_TRUE(world.open()) << world.last_error;
+    ASSERT_TRUE(world.settle_down());
+    EXPECT_EQ(world.fs.there(nobodys), rows_lost);
+    if (rows_lost) continue;
+    EXPECT_TRUE(world.fs.there(known));
+    EXPECT_EQ(world.spool->audit()->files_without_row, 0u);
+    EXPECT_EQ(world.due_count(world.hub), 2u);
+    ASSERT_TRUE(world.settle_down());
+    EXPECT_EQ(world.spool->list_quarantine(0, 10)->size(), 1u);
+    EXPECT_TRUE(world.spool->audit()->balanced());
+  }
+}
+
 }  // namespace
 }  // namespace holdfast
