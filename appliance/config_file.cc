@@ -10,6 +10,7 @@
 #undef NDEBUG
 #define TOML_ASSERT(expression) static_cast<void>(0)
 #include <toml++/toml.h>
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <functional>
@@ -405,10 +406,44 @@ Result<std::string> read_text(const std::string& path) {
   return text;
 }
 
+// Where a string that begins at `at` ends, or the line does where it has no end (TOML 1.0.0, "String").
+std::size_t end_of_string(std::string_view text, std::size_t at) {
+  const char quote = text[at];
+  const bool escapes = quote == '"';
+  const std::string three(3, quote);
+  const bool lines = text.substr(at).starts_with(three);
+  for (at += lines ? 3 : 1; at < text.size(); ++at) {
+    if (escapes && text[at] == '\\') {
+      ++at;
+    } else if (lines ? text.substr(at).starts_with(three) : text[at] == quote || text[at] == '\n') {
+      return at + (lines ? 3 : 1);
+    }
+  }
+  return text.size();
+}
+
+// The line of the first character beyond ASCII that is neither in a string nor in a comment: no TOML has one, and what
+// the parser does with some of them is undefined (its is_non_ascii_horizontal_whitespace, U+00A1 to U+0499).
+std::optional<int> line_beyond_ascii(std::string_view text) {
+  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+  for (std::size_t at = text.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0; at < text.size();) {
+    const char c = text[at];
+    if (static_cast<unsigned char>(c) >= 0x80)
+      return 1 + static_cast<int>(std::ranges::count(text.substr(0, at), '\n'));
+    if (c == '"' || c == '\'') {
+      at = end_of_string(text, at);
+    } else {
+      at = c == '#' ? std::min(text.find('\n', at), text.size()) : at + 1;
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 LoadedConfig parse_config(std::string_view text) {
   if (text.size() > kMaxConfigBytes) return failed(1, "is larger than 1 MiB; that is no configuration");
+  if (const auto line = line_beyond_ascii(text)) return failed(*line, "has a character beyond ASCII outside quotes");
   const toml::parse_result parsed = toml::parse(text);
   if (!parsed) return failed(line_of(parsed.error().source()), std::string(parsed.error().description()));
   LoadedConfig loaded;

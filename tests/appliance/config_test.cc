@@ -485,6 +485,22 @@ TEST_F(ConfigOnDisk, AHugeFile_IsRefusedWithoutReadingIt) {
   EXPECT_EQ(load_config(path.string()).errors.at(0).text, "is larger than 1 MiB; that is no configuration");
 }
 
+// The parser would look at it, and what it does then is undefined.
+TEST(Config, CharactersBeyondAscii_AreForQuotesAndCommentsAlone) {
+  const std::string beyond = "has a character beyond ASCII outside quotes";
+  for (const char* text :
+       {"\u01e0?", "\u01fcber = 1", "a = \u01e0", "[\u0100]", "a = 'x' \u01e0", "a = \"\\\"\" \u01e0"}) {
+    const LoadedConfig loaded = parse_config(text);
+    ASSERT_EQ(loaded.errors.size(), 1u) << text;
+    EXPECT_EQ(loaded.errors[0].text, beyond) << text;
+  }
+  EXPECT_EQ(parse_config("# \u01e0\na = \"\n\n\u01e0").errors.at(0).line, 4) << "a string ends with its line";
+  for (const char* text : {"# \u01e0\n", "\ufeff# after a byte order mark\n", "a = \"\u01e0\"", "a = '\u01e0'",
+                           "a = \"\"\"\n\u01e0 \\\"\"\"\u01e0\n\"\"\"", "a = '''\n\u01e0\n'''"}) {
+    for (const auto& error : parse_config(text).errors) EXPECT_NE(error.text, beyond) << text;
+  }
+}
+
 TEST(Config, DeepNesting_IsRefused) {
   EXPECT_FALSE(parse_config("a = " + std::string(100000, '[')).ok());
 }

@@ -17,7 +17,7 @@ void expect_all_done(Scene& scene, std::uint64_t count) {
   EXPECT_TRUE(audit["balanced"].flag()) << pretty_json_text(audit);
   EXPECT_EQ(audit["lost"].count(), 0u);
   EXPECT_EQ(audit["taken"].count(), count);
-  EXPECT_TRUE(scene.box.record_files().empty());
+  EXPECT_TRUE(eventually([&] { return scene.box.record_files().empty(); }));
 }
 
 TEST(Delivery, HubDownForTheWholeIntake_ThenEverythingArrives) {
