@@ -82,6 +82,30 @@ TEST(Window, WhatIsSettledMakesRoom_WhileTheFlightGoesOn) {
   EXPECT_EQ(model.round(deliver), (Sequences{2}));
 }
 
+// However often it fails, until it leaves: delivered, or with its lane.
+TEST(Window, WhatWasRefusedIsCountedOnce_WhileItIsThere) {
+  WindowModel model;
+  model.put("a");
+  model.put("b");
+  const auto refused = [&] { return model.window.status().refused; };
+  for (int time = 0; time < 2; ++time) {
+    model.round(except({1}, outcome(OutcomeKind::retry)));
+    EXPECT_EQ(refused(), 1U);
+    model.window.kick();
+  }
+  model.round(deliver);
+  EXPECT_EQ(refused(), 0U);
+  model.put("a");
+  model.put("b");
+  model.round(except({3}, outcome(OutcomeKind::retry)));
+  EXPECT_EQ(refused(), 1U);
+  model.window.kick();
+  model.put("b");
+  model.round(except_lanes({"a"}, outcome(OutcomeKind::hold_lane)));
+  EXPECT_EQ(model.window.status().records, 0U);
+  EXPECT_EQ(refused(), 0U);
+}
+
 TEST(Window, IsBoundedInRecordsAndBytes) {
   WindowModel model({.records = 4, .bytes = 1000});
   for (int n = 0; n < 10; ++n) model.put("a", 300);
