@@ -164,6 +164,7 @@ Result<void> IndexRows::leave(Sequence sequence, Tally& tally) {
 
 // The same for all of a run that has a row for each; one by one otherwise.
 Result<void> IndexRows::leave_together(Sequence first, Sequence last, Tally& tally) {
+  if (first == last) return leave(first, tally);
   std::uint64_t records = 0, bytes = 0;
   std::set<Priority> priorities;
   measure_records_.bind(1, first).bind(2, last);
@@ -173,7 +174,7 @@ Result<void> IndexRows::leave_together(Sequence first, Sequence last, Tally& tal
     bytes += allocated(measure_records_.u64(1));
     return true;
   }));
-  if (first == last || records != last - first + 1) {
+  if (records != last - first + 1) {
     for (Sequence sequence = first; sequence <= last; ++sequence) HOLDFAST_TRY(leave(sequence, tally));
     return {};
   }
