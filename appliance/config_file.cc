@@ -406,44 +406,56 @@ Result<std::string> read_text(const std::string& path) {
   return text;
 }
 
-// Where a string that begins at `at` ends, or the line does where it has no end (TOML 1.0.0, "String").
-std::size_t end_of_string(std::string_view text, std::size_t at) {
-  const char quote = text[at];
-  const bool escapes = quote == '"';
-  const std::string three(3, quote);
-  const bool lines = text.substr(at).starts_with(three);
-  for (at += lines ? 3 : 1; at < text.size(); ++at) {
-    if (escapes && text[at] == '\\') {
-      ++at;
-    } else if (lines ? text.substr(at).starts_with(three) : text[at] == quote || text[at] == '\n') {
-      return at + (lines ? 3 : 1);
-    }
-  }
-  return text.size();
-}
+// What the parser reads outside strings and comments of one line must be ASCII: no TOML has anything else there, and
+// what it does with some of the others is undefined (its is_non_ascii_horizontal_whitespace), also after a backslash
+// that ends a line of a string of several lines.
+class AsciiRule {
+ public:
+  explicit AsciiRule(std::string_view text) : text_(text) {}
 
-// The line of the first character beyond ASCII that is neither in a string nor in a comment: no TOML has one, and what
-// the parser does with some of them is undefined (its is_non_ascii_horizontal_whitespace, U+00A1 to U+0499).
-std::optional<int> line_beyond_ascii(std::string_view text) {
-  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
-  for (std::size_t at = text.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0; at < text.size();) {
-    const char c = text[at];
-    if (static_cast<unsigned char>(c) >= 0x80)
-      return 1 + static_cast<int>(std::ranges::count(text.substr(0, at), '\n'));
-    if (c == '"' || c == '\'') {
-      at = end_of_string(text, at);
-    } else {
-      at = c == '#' ? std::min(text.find('\n', at), text.size()) : at + 1;
+  // The line of the first character that breaks it.
+  std::optional<int> broken_at() const {
+    constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+    std::size_t at = text_.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0;
+    while (at < text_.size()) {
+      if (static_cast<unsigned char>(text_[at]) >= 0x80)
+        return 1 + static_cast<int>(std::ranges::count(text_.substr(0, at), '\n'));
+      if (begins_string(at)) {
+        at = end_of_string(at);
+      } else {
+        at = text_[at] == '#' ? std::min(text_.find('\n', at), text_.size()) : at + 1;
+      }
     }
+    return std::nullopt;
   }
-  return std::nullopt;
-}
+
+ private:
+  // A quote elsewhere is part of what stands before it, a mistake that the parser names.
+  bool begins_string(std::size_t at) const {
+    constexpr std::string_view kBefore = " \t\r\n=[{,.";
+    if (text_[at] != '"' && text_[at] != '\'') return false;
+    const bool of_several_lines = text_.substr(at).starts_with(std::string(3, text_[at]));
+    return !of_several_lines && (at == 0 || kBefore.find(text_[at - 1]) != std::string_view::npos);
+  }
+
+  // Its line does where it has no end (TOML 1.0.0, "String").
+  std::size_t end_of_string(std::size_t at) const {
+    const char quote = text_[at];
+    for (++at; at < text_.size() && text_[at] != quote && text_[at] != '\n'; ++at) {
+      if (quote == '"' && text_[at] == '\\' && !text_.substr(at + 1).starts_with('\n')) ++at;
+    }
+    return std::min(at + 1, text_.size());
+  }
+
+  const std::string_view text_;
+};
 
 }  // namespace
 
 LoadedConfig parse_config(std::string_view text) {
   if (text.size() > kMaxConfigBytes) return failed(1, "is larger than 1 MiB; that is no configuration");
-  if (const auto line = line_beyond_ascii(text)) return failed(*line, "has a character beyond ASCII outside quotes");
+  if (const auto line = AsciiRule(text).broken_at())
+    return failed(*line, "has a character beyond ASCII outside a string or comment of one line");
   const toml::parse_result parsed = toml::parse(text);
   if (!parsed) return failed(line_of(parsed.error().source()), std::string(parsed.error().description()));
   LoadedConfig loaded;

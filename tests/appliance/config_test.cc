@@ -486,17 +486,18 @@ TEST_F(ConfigOnDisk, AHugeFile_IsRefusedWithoutReadingIt) {
 }
 
 // The parser would look at it, and what it does then is undefined.
-TEST(Config, CharactersBeyondAscii_AreForQuotesAndCommentsAlone) {
-  const std::string beyond = "has a character beyond ASCII outside quotes";
-  for (const char* text :
-       {"\u01e0?", "\u01fcber = 1", "a = \u01e0", "[\u0100]", "a = 'x' \u01e0", "a = \"\\\"\" \u01e0"}) {
+TEST(Config, CharactersBeyondAscii_AreForStringsAndCommentsOfOneLine) {
+  const std::string beyond = "has a character beyond ASCII outside a string or comment of one line";
+  for (const char* text : {"\u01e0?", "\u01fcber = 1", "a = \u01e0", "[\u0100]", "a = 'x' \u01e0",
+                           "a = \"\\\"\" \u01e0", "a = \"\"\"\nx \\\n \u01e0\"\"\"", "a = \"\"\" \"x \\\n\u01e0\"\"\"",
+                           "a = '''\u01e0'''", "a = 0\"^\ufebf\"", "a\"\u01e0\" = 1", "a = 1979-05-27 0\"\u01e0\""}) {
     const LoadedConfig loaded = parse_config(text);
     ASSERT_EQ(loaded.errors.size(), 1u) << text;
     EXPECT_EQ(loaded.errors[0].text, beyond) << text;
   }
   EXPECT_EQ(parse_config("# \u01e0\na = \"\n\n\u01e0").errors.at(0).line, 4) << "a string ends with its line";
   for (const char* text : {"# \u01e0\n", "\ufeff# after a byte order mark\n", "a = \"\u01e0\"", "a = '\u01e0'",
-                           "a = \"\"\"\n\u01e0 \\\"\"\"\u01e0\n\"\"\"", "a = '''\n\u01e0\n'''"}) {
+                           "a=\"\u01e0\"", "a = [\"\u01e0\",'\u01e0']", "a.\"\u01e0\" = {'\u01e0' = 1} # \u01e0"}) {
     for (const auto& error : parse_config(text).errors) EXPECT_NE(error.text, beyond) << text;
   }
 }
