@@ -86,7 +86,7 @@ void Spool::Parts::prepare(std::span<const Arrival> arrivals, std::span<Prepared
     Prepared& one = prepared[i];
     one.arrival = &arrival;
     one.id = namer.record_id(arrival.identity.key);
-    one.positional = arrival.identity.positional && arrival.refused == Reason::none;
+    one.positional = arrival.identity.strategy == Strategy::stream_sequence && arrival.refused == Reason::none;
     const Origin& origin = arrival.envelope.origin;
     const bool same_tag = tagged != nullptr && tagged->positional == one.positional &&
                           tagged->arrival->envelope.origin.stream == origin.stream;
