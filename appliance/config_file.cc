@@ -418,12 +418,16 @@ class AsciiRule {
     constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
     std::size_t at = text_.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0;
     while (at < text_.size()) {
-      if (static_cast<unsigned char>(text_[at]) >= 0x80)
-        return 1 + static_cast<int>(std::ranges::count(text_.substr(0, at), '\n'));
-      if (begins_string(at)) {
-        at = end_of_string(at);
-      } else {
-        at = text_[at] == '#' ? std::min(text_.find('\n', at), text_.size()) : at + 1;
+      const bool string = begins_string(at);
+      const bool of_several_lines = string && text_.substr(at).starts_with(std::string(3, text_[at]));
+      const std::size_t next = of_several_lines   ? end_of_lines(at)
+                               : string           ? end_of_string(at)
+                               : text_[at] == '#' ? std::min(text_.find('\n', at), text_.size())
+                                                  : at + 1;
+      const bool must_be_ascii = of_several_lines || next == at + 1;
+      for (; at < next; ++at) {
+        if (must_be_ascii && static_cast<unsigned char>(text_[at]) >= 0x80)
+          return 1 + static_cast<int>(std::ranges::count(text_.substr(0, at), '\n'));
       }
     }
     return std::nullopt;
@@ -434,8 +438,7 @@ class AsciiRule {
   bool begins_string(std::size_t at) const {
     constexpr std::string_view kBefore = " \t\r\n=[{,.";
     if (text_[at] != '"' && text_[at] != '\'') return false;
-    const bool of_several_lines = text_.substr(at).starts_with(std::string(3, text_[at]));
-    return !of_several_lines && (at == 0 || kBefore.find(text_[at - 1]) != std::string_view::npos);
+    return at == 0 || kBefore.find(text_[at - 1]) != std::string_view::npos;
   }
 
   // Its line does where it has no end (TOML 1.0.0, "String").
@@ -445,6 +448,14 @@ class AsciiRule {
       if (quote == '"' && text_[at] == '\\' && !text_.substr(at + 1).starts_with('\n')) ++at;
     }
     return std::min(at + 1, text_.size());
+  }
+
+  std::size_t end_of_lines(std::size_t at) const {
+    const std::string quotes(3, text_[at]);
+    for (at += 3; at < text_.size() && !text_.substr(at).starts_with(quotes); ++at) {
+      if (quotes[0] == '"' && text_[at] == '\\') ++at;
+    }
+    return std::min(at + 3, text_.size());
   }
 
   const std::string_view text_;

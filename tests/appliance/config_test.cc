@@ -488,9 +488,10 @@ TEST_F(ConfigOnDisk, AHugeFile_IsRefusedWithoutReadingIt) {
 // The parser would look at it, and what it does then is undefined.
 TEST(Config, CharactersBeyondAscii_AreForStringsAndCommentsOfOneLine) {
   const std::string beyond = "has a character beyond ASCII outside a string or comment of one line";
-  for (const char* text : {"\u01e0?", "\u01fcber = 1", "a = \u01e0", "[\u0100]", "a = 'x' \u01e0",
-                           "a = \"\\\"\" \u01e0", "a = \"\"\"\nx \\\n \u01e0\"\"\"", "a = \"\"\" \"x \\\n\u01e0\"\"\"",
-                           "a = '''\u01e0'''", "a = 0\"^\ufebf\"", "a\"\u01e0\" = 1", "a = 1979-05-27 0\"\u01e0\""}) {
+  for (const char* text :
+       {"\u01e0?", "\u01fcber = 1", "a = \u01e0", "[\u0100]", "a = 'x' \u01e0", "a = \"\\\"\" \u01e0",
+        "a = \"\"\"\nx \\\n \u01e0\"\"\"", "a = \"\"\" \"x \\\n\u01e0\"\"\"", "a = '''\u01e0'''", "a = 0\"^\ufebf\"",
+        "a\"\u01e0\" = 1", "a =\"\"\"\"]\" [ '\"\"\"\ufebf'", "a = 1979-05-27 0\"\u01e0\""}) {
     const LoadedConfig loaded = parse_config(text);
     ASSERT_EQ(loaded.errors.size(), 1u) << text;
     EXPECT_EQ(loaded.errors[0].text, beyond) << text;
