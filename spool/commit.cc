@@ -86,7 +86,7 @@ void Spool::Parts::prepare(std::span<const Arrival> arrivals, std::span<Prepared
     Prepared& one = prepared[i];
     one.arrival = &arrival;
     one.id = namer.record_id(arrival.identity.key);
-    if (arrival.identity.positional && arrival.refused == Reason::none) {
+    if (arrival.identity.strategy == Strategy::stream_sequence && arrival.refused == Reason::none) {
       const Origin& origin = arrival.envelope.origin;
       if (tagged == nullptr || *tagged != origin.stream) tag = stream_tag(*(tagged = &origin.stream));
       one.position = StreamPosition{tag, origin.sequence, origin.timestamp_ns};

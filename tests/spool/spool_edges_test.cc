@@ -280,7 +280,8 @@ TEST(SpoolEdges, FoundWithoutItsRow_IsRememberedAfterItLeft) {
     ASSERT_TRUE(world.open());
     std::vector<Arrival> arrivals{world.message(1), world.message(2), world.message(3)};
     for (Arrival& arrival : arrivals) {
-      if (!by_place) arrival.identity = {"msg:" + std::to_string(arrival.envelope.origin.sequence), false};
+      if (!by_place)
+        arrival.identity = {"msg:" + std::to_string(arrival.envelope.origin.sequence), Strategy::message_id};
     }
     ASSERT_TRUE(world.spool->put_batch(arrivals).ok());
     ASSERT_TRUE(world.close()) << world.last_error;

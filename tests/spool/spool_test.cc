@@ -140,7 +140,7 @@ TEST(Spool, Refused_IsInCustodyBeforeItsVerdict) {
   ASSERT_TRUE(world.open());
   Arrival refused = world.message(1);
   refused.refused = Reason::no_route;
-  refused.identity = {"refused:truck-07:TELEMETRY:1:1000", false};
+  refused.identity = {"refused:truck-07:TELEMETRY:1:1000", Strategy::message_id};
   auto verdicts = world.spool->put_batch(std::vector<Arrival>{refused, world.message(2)});
   ASSERT_TRUE(verdicts.ok());
   EXPECT_EQ((*verdicts)[0].kind, VerdictKind::refused);

@@ -10,7 +10,7 @@ namespace {
 
 Arrival message_with_id(SpoolWorld& world, std::uint64_t number, bool positional, const std::string& payload = {}) {
   Arrival arrival = payload.empty() ? world.message(number) : world.message(number, payload);
-  if (!positional) arrival.identity = {"msg:" + std::to_string(number), false};
+  if (!positional) arrival.identity = {"msg:" + std::to_string(number), Strategy::message_id};
   return arrival;
 }
 
