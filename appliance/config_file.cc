@@ -146,6 +146,23 @@ class TableReader {
     complain(key, '"' + word + "\" is not known; must be one of " + names);
   }
 
+  void field_path(std::string_view key, FieldPath& into) {
+    if (find(key) == nullptr) return complain(key, "is missing; must name a field, like \"order.id\"");
+    const toml::node* node = find_typed<std::string>(key, "a string");
+    if (node == nullptr) return;
+    auto path = parse_field_path(**node->as_string());
+    if (!path) return complain(key, path.error().text);
+    into = std::move(*path);
+  }
+
+  // A table inside this one, which is there.
+  template <typename Read>
+  void inner(std::string_view key, Read read) {
+    TableReader in(*find(key)->as_table(), path(key), line_of_key(key), findings_);
+    read(in);
+    in.finish();
+  }
+
   // Complains about every key that nobody asked for.
   void finish() {
     for (const auto& [key, node] : table_) {
@@ -250,21 +267,28 @@ void read_address(TableReader& in, NatsAddress& address) {
   in.text("tls_key", address.tls_key, path_rule);
 }
 
-void read_identity(TableReader& in, IdentityRule& identity) {
+// Of a source, or of a route in its place; nothing where none is written.
+std::optional<IdentityRule> read_identity(TableReader& in) {
+  IdentityRule identity;
   const toml::node* node = in.find("identity");
-  const bool later = node != nullptr && (node->is_table() || node->value<std::string_view>() == "payload_hash");
-  if (later) {
-    in.complain("identity",
-                "names a strategy that this version does not have; must be \"stream_sequence\" or \"message_id\"");
+  if (node != nullptr && node->is_table()) {
+    identity.strategy = Strategy::payload_field;
+    in.inner("identity", [&](TableReader& table) { table.field_path("payload_field", identity.field); });
+  } else if (node != nullptr && node->value<std::string_view>() == "payload_field") {
+    in.complain("identity", "names no field; must be like { payload_field = \"order.id\" }");
   } else {
     in.choice<Strategy>("identity", identity.strategy,
-                        {{"stream_sequence", Strategy::stream_sequence}, {"message_id", Strategy::message_id}});
+                        {{"stream_sequence", Strategy::stream_sequence},
+                         {"message_id", Strategy::message_id},
+                         {"payload_hash", Strategy::payload_hash}});
   }
   in.choice<MessageIdScope>(
       "message_id_scope", identity.scope,
       {{"global", MessageIdScope::global}, {"site", MessageIdScope::site}, {"stream", MessageIdScope::stream}});
-  if (in.find("message_id_scope") != nullptr && identity.strategy != Strategy::message_id && !later)
+  if (in.find("message_id_scope") != nullptr && identity.strategy != Strategy::message_id)
     in.complain("message_id_scope", "says nothing with this identity; it belongs to identity = \"message_id\"");
+  if (node == nullptr) return std::nullopt;
+  return identity;
 }
 
 SourceConfig read_source(TableReader& in) {
@@ -278,7 +302,7 @@ SourceConfig read_source(TableReader& in) {
   in.required_text("stream", source.stream, nats_name_rule);
   in.text("consumer", source.consumer, nats_name_rule);
   in.texts("subjects", source.subjects, pattern_rule, "is empty; name at least one, or leave the key out");
-  read_identity(in, source.identity);
+  source.identity = read_identity(in).value_or(IdentityRule());
   in.count("batch", source.batch, 1, 4096);
   in.duration("ack_wait", source.ack_wait, 1s, 1h);
   if (in.find("dead_letter") != nullptr)
@@ -319,6 +343,7 @@ RouteConfig read_route(TableReader& in) {
     return "must be one of flash, immediate, urgent, high, normal, none, low, deferred";
   });
   route.priority = priority_from_text(word).value_or(kNormalPriority);
+  route.identity = read_identity(in);
   return route;
 }
 
