@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "appliance/intake.h"
 #include "appliance/source.h"
 #include "forwarder/forwarder_status.h"
 #include "spool/clock.h"
@@ -17,6 +18,8 @@ struct SourceView {
   std::size_t in_hand = 0;  // pulled, not taken by the spool yet
   double per_second = 0;    // committed, lately
   bool hung = false;        // its loop is overdue
+  VerdictTallies verdicts;
+  std::uint64_t dead_letters = 0;  // published, and not in the spool
 };
 
 struct TargetView {

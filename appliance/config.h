@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "appliance/consumer_fit.h"
 #include "forwarder/file_content.h"
 #include "spool/identity.h"
 #include "spool/priority.h"
@@ -41,15 +42,22 @@ struct NatsAddress {
   std::string tls_key;
 };
 
+enum class ConsumerMode : std::uint8_t { create, bind };  // bind: one that is not there is waited for
+enum class AckMode : std::uint8_t { sent, confirmed };
+
 struct SourceConfig {
   std::string name;
   NatsAddress address;
+  std::string domain;  // of JetStream
   std::string stream;
-  std::string consumer = "holdfast";
-  std::vector<std::string> subjects;  // none: all that the stream has
+  ConsumerWish consumer;
+  ConsumerMode mode = ConsumerMode::create;
+  AckMode ack = AckMode::sent;
   IdentityRule identity;
+  OnConflict on_conflict = OnConflict::quarantine;
+  OnDuplicate on_duplicate = OnDuplicate::skip;
+  std::string dead_letter;  // a subject; empty: what is refused goes to quarantine
   std::size_t batch = 256;
-  Nanoseconds ack_wait = std::chrono::seconds(30);
   int line = 0;  // of the file, for what is said about it
 };
 

@@ -18,6 +18,7 @@
 #include <optional>
 #include <set>
 
+#include "appliance/config_ascii.h"
 #include "appliance/config_rules.h"
 #include "appliance/quantity.h"
 
@@ -291,6 +292,33 @@ std::optional<IdentityRule> read_identity(TableReader& in) {
   return identity;
 }
 
+// As JetStream calls it all. What says where to begin counts only when the consumer is made for the first time.
+void read_consumer(TableReader& in, SourceConfig& source) {
+  ConsumerWish& consumer = source.consumer;
+  in.text("domain", source.domain, nats_name_rule);
+  in.text("consumer", consumer.name, nats_name_rule);
+  in.choice<ConsumerMode>("consumer_mode", source.mode,
+                          {{"create", ConsumerMode::create}, {"bind", ConsumerMode::bind}});
+  in.texts("subjects", consumer.subjects, pattern_rule, "is empty; name at least one, or leave the key out");
+  in.text("deliver_policy", consumer.deliver_policy, deliver_policy_rule);
+  in.count("start_sequence", consumer.start_sequence, 1, std::numeric_limits<std::int64_t>::max());
+  in.text("start_time", consumer.start_time, time_rule);
+  for (const auto& [key, policy] :
+       {std::pair{"start_sequence", "by_start_sequence"}, {"start_time", "by_start_time"}}) {
+    const bool given = in.find(key) != nullptr, wanted = consumer.deliver_policy == policy;
+    if (given && !wanted) in.complain(key, std::string("belongs to deliver_policy = \"") + policy + '"');
+    if (wanted && !given) in.complain(key, std::string("is missing; deliver_policy \"") + policy + "\" needs it");
+  }
+  in.flag("headers_only", consumer.headers_only);
+  in.duration("ack_wait", consumer.ack_wait, 1s, 1h);
+  in.count("max_ack_pending", consumer.max_ack_pending, 1, 1'000'000);
+  in.count("max_deliver", consumer.max_deliver, 1, 1'000'000);
+  std::vector<std::string> waits;
+  in.texts("backoff", waits, duration_rule, "is empty; leave the key out for none");
+  for (const std::string& wait : waits) consumer.backoff.push_back(parse_duration(wait).value_or(Nanoseconds(0)));
+  in.choice<AckMode>("ack", source.ack, {{"sent", AckMode::sent}, {"confirmed", AckMode::confirmed}});
+}
+
 SourceConfig read_source(TableReader& in) {
   SourceConfig source;
   source.line = in.line();
@@ -300,13 +328,14 @@ SourceConfig read_source(TableReader& in) {
   in.choice<Type>("type", type, {{"nats", Type::nats}});
   read_address(in, source.address);
   in.required_text("stream", source.stream, nats_name_rule);
-  in.text("consumer", source.consumer, nats_name_rule);
-  in.texts("subjects", source.subjects, pattern_rule, "is empty; name at least one, or leave the key out");
+  read_consumer(in, source);
   source.identity = read_identity(in).value_or(IdentityRule());
   in.count("batch", source.batch, 1, 4096);
-  in.duration("ack_wait", source.ack_wait, 1s, 1h);
-  if (in.find("dead_letter") != nullptr)
-    in.complain("dead_letter", "is not in this version; leave it out, what is refused goes to quarantine");
+  in.choice<OnConflict>("on_conflict", source.on_conflict,
+                        {{"quarantine", OnConflict::quarantine}, {"forward", OnConflict::forward}});
+  in.choice<OnDuplicate>("on_duplicate", source.on_duplicate,
+                         {{"skip", OnDuplicate::skip}, {"quarantine", OnDuplicate::quarantine}});
+  in.text("dead_letter", source.dead_letter, subject_rule);
   return source;
 }
 
@@ -431,66 +460,11 @@ Result<std::string> read_text(const std::string& path) {
   return text;
 }
 
-// What the parser reads outside strings and comments of one line must be ASCII: no TOML has anything else there, and
-// what it does with some of the others is undefined (its is_non_ascii_horizontal_whitespace), also after a backslash
-// that ends a line of a string of several lines.
-class AsciiRule {
- public:
-  explicit AsciiRule(std::string_view text) : text_(text) {}
-
-  // The line of the first character that breaks it.
-  std::optional<int> broken_at() const {
-    constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
-    std::size_t at = text_.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0;
-    while (at < text_.size()) {
-      const bool string = begins_string(at);
-      const bool of_several_lines = string && text_.substr(at).starts_with(std::string(3, text_[at]));
-      const std::size_t next = of_several_lines   ? end_of_lines(at)
-                               : string           ? end_of_string(at)
-                               : text_[at] == '#' ? std::min(text_.find('\n', at), text_.size())
-                                                  : at + 1;
-      const bool must_be_ascii = of_several_lines || next == at + 1;
-      for (; at < next; ++at) {
-        if (must_be_ascii && static_cast<unsigned char>(text_[at]) >= 0x80)
-          return 1 + static_cast<int>(std::ranges::count(text_.substr(0, at), '\n'));
-      }
-    }
-    return std::nullopt;
-  }
-
- private:
-  // A quote elsewhere is part of what stands before it, a mistake that the parser names.
-  bool begins_string(std::size_t at) const {
-    constexpr std::string_view kBefore = " \t\r\n=[{,.";
-    if (text_[at] != '"' && text_[at] != '\'') return false;
-    return at == 0 || kBefore.find(text_[at - 1]) != std::string_view::npos;
-  }
-
-  // Its line does where it has no end (TOML 1.0.0, "String").
-  std::size_t end_of_string(std::size_t at) const {
-    const char quote = text_[at];
-    for (++at; at < text_.size() && text_[at] != quote && text_[at] != '\n'; ++at) {
-      if (quote == '"' && text_[at] == '\\' && !text_.substr(at + 1).starts_with('\n')) ++at;
-    }
-    return std::min(at + 1, text_.size());
-  }
-
-  std::size_t end_of_lines(std::size_t at) const {
-    const std::string quotes(3, text_[at]);
-    for (at += 3; at < text_.size() && !text_.substr(at).starts_with(quotes); ++at) {
-      if (quotes[0] == '"' && text_[at] == '\\') ++at;
-    }
-    return std::min(at + 3, text_.size());
-  }
-
-  const std::string_view text_;
-};
-
 }  // namespace
 
 LoadedConfig parse_config(std::string_view text) {
   if (text.size() > kMaxConfigBytes) return failed(1, "is larger than 1 MiB; that is no configuration");
-  if (const auto line = AsciiRule(text).broken_at())
+  if (const auto line = line_beyond_ascii(text))
     return failed(*line, "has a character beyond ASCII outside a string or comment of one line");
   const toml::parse_result parsed = toml::parse(text);
   if (!parsed) return failed(line_of(parsed.error().source()), std::string(parsed.error().description()));

@@ -7,6 +7,7 @@
 #include "appliance/consumer_fit.h"
 #include "appliance/quantity.h"
 #include "forwarder/nats_url.h"
+#include "forwarder/utc_time.h"
 #include "spool/subject.h"
 
 namespace holdfast {
@@ -111,8 +112,8 @@ void warn_of_unreachable_routes(const Config& config, Findings& findings) {
 void warn_of_idle_routes(const Config& config, Findings& findings) {
   std::vector<std::string> incoming;
   for (const SourceConfig& source : config.sources) {
-    if (source.subjects.empty()) return;  // takes whatever its stream has: nothing can be said
-    incoming.insert(incoming.end(), source.subjects.begin(), source.subjects.end());
+    if (source.consumer.subjects.empty()) return;  // takes whatever its stream has: nothing can be said
+    incoming.insert(incoming.end(), source.consumer.subjects.begin(), source.consumer.subjects.end());
   }
   for (const RouteConfig& route : config.routes) {
     for (const std::string& subject : route.subjects) {
@@ -128,7 +129,7 @@ void warn_of_unrouted_subjects(const Config& config, Findings& findings) {
   for (const RouteConfig& route : config.routes)
     routed.insert(routed.end(), route.subjects.begin(), route.subjects.end());
   for (const SourceConfig& source : config.sources) {
-    for (const std::string& subject : source.subjects) {
+    for (const std::string& subject : source.consumer.subjects) {
       if (!overlaps(routed, subject)) {
         findings.warning(
             source.line, "source.subjects",
@@ -140,6 +141,41 @@ void warn_of_unrouted_subjects(const Config& config, Findings& findings) {
       }
     }
   }
+}
+
+// One name at one site is one stream, in every key.
+void check_streams(const Config& config, Findings& findings) {
+  for (std::size_t i = 0; i < config.sources.size(); ++i) {
+    const SourceConfig& source = config.sources[i];
+    for (std::size_t k = 0; k < i; ++k) {
+      const SourceConfig& earlier = config.sources[k];
+      if (source.stream.empty() || source.stream != earlier.stream) continue;
+      if (source.address.url == earlier.address.url && source.domain == earlier.domain) continue;
+      findings.error(source.line, "source.stream",
+                     in_quotes(source.stream) + " is the stream of source " + in_quotes(earlier.name) +
+                         ", too, on another server or in another domain: the two would be one in every key");
+    }
+  }
+}
+
+void check_source(const SourceConfig& source, Findings& findings) {
+  check_address(source.address, "source", source.line, findings);
+  const ConsumerWish& consumer = source.consumer;
+  if (consumer.max_deliver > 0)
+    findings.warning(source.line, "source.max_deliver",
+                     "limits how often a message is tried: it can be lost while the spool is full");
+  if (consumer.max_deliver > 0 && static_cast<std::size_t>(consumer.max_deliver) < consumer.backoff.size())
+    findings.error(source.line, "source.backoff", "is longer than max_deliver, which a server refuses");
+  const bool own = std::any_of(consumer.subjects.begin(), consumer.subjects.end(), [&](const std::string& pattern) {
+    return subject_matches(pattern, source.dead_letter);
+  });
+  if (!source.dead_letter.empty() && own)
+    findings.error(source.line, "source.dead_letter",
+                   "is one of the source's own subjects: dead letters would come round");
+  const bool of_payload =
+      source.identity.strategy == Strategy::payload_field || source.identity.strategy == Strategy::payload_hash;
+  if (consumer.headers_only && of_payload)
+    findings.error(source.line, "source.headers_only", "leaves out the payload, which this identity is made of");
 }
 
 void check_spool(const Config& config, Findings& findings) {
@@ -196,6 +232,28 @@ const char* pattern_rule(std::string_view value) {
                  "that follow";
 }
 
+const char* subject_rule(std::string_view value) {
+  const bool right = pattern_rule(value) == nullptr && value.find_first_of("*>") == std::string_view::npos;
+  return right ? nullptr : "must be a subject without wildcards, like \"dead.telemetry\"";
+}
+
+const char* deliver_policy_rule(std::string_view value) {
+  for (const char* policy : {"all", "new", "last", "by_start_sequence", "by_start_time"}) {
+    if (value == policy) return nullptr;
+  }
+  return "must be one of \"all\", \"new\", \"last\", \"by_start_sequence\", \"by_start_time\"";
+}
+
+const char* time_rule(std::string_view value) {
+  return parse_time(value) ? nullptr : "must be a time like \"2026-01-31T12:00:00Z\"";
+}
+
+const char* duration_rule(std::string_view value) {
+  const auto time = parse_duration(value);
+  const bool right = time && *time >= std::chrono::seconds(1) && *time <= std::chrono::hours(24);
+  return right ? nullptr : "must be a duration from 1s to 24h";
+}
+
 const char* credential_rule(std::string_view value) {
   return name_rule(value) == nullptr && value != "." && value != ".."
              ? nullptr
@@ -205,7 +263,8 @@ const char* credential_rule(std::string_view value) {
 void check_rules(const Config& config, Findings& findings) {
   check_names(config.sources, "source", findings);
   check_names(config.targets, "target", findings);
-  for (const SourceConfig& source : config.sources) check_address(source.address, "source", source.line, findings);
+  for (const SourceConfig& source : config.sources) check_source(source, findings);
+  check_streams(config, findings);
   for (const TargetConfig& target : config.targets) check_address(target.address, "target", target.line, findings);
   for (const RouteConfig& route : config.routes) check_route_targets(config, route, findings);
   check_spool(config, findings);

@@ -10,7 +10,6 @@ namespace holdfast {
 namespace {
 
 constexpr const char* kDescription = "made by holdfast";
-constexpr std::int64_t kMaxAckPending = 20'000;  // far above what is ever in hand
 
 using Filters = std::vector<std::string>;
 
@@ -43,17 +42,30 @@ std::string hold_of(const ConsumerConfig& asked, const ConsumerConfig& made, con
   return "it hands out other subjects than the configured ones";
 }
 
+// One of ours that was made again begins where the earlier one stood.
+bool starts_as_asked(const ConsumerConfig& asked, const ConsumerConfig& made) {
+  if (is_ours(made) && (made.deliver_policy == "by_start_sequence" || made.deliver_policy == "all")) return true;
+  return made.deliver_policy == asked.deliver_policy && made.start_sequence == asked.start_sequence;
+}
+
 std::string drift_of(const ConsumerConfig& asked, const ConsumerConfig& made) {
   std::string drift;
   const auto seconds = [](Nanoseconds time) { return std::chrono::duration<double>(time).count(); };
-  if (made.ack_wait != asked.ack_wait) add(drift, fmt::format("ack_wait is {} s", seconds(made.ack_wait)));
-  if (made.max_deliver > 0) {
+  // A server takes the first wait of a backoff for ack_wait.
+  if (made.ack_wait != asked.ack_wait && asked.backoff.empty() && made.backoff.empty())
+    add(drift, fmt::format("ack_wait is {} s", seconds(made.ack_wait)));
+  if (made.max_deliver > 0 && made.max_deliver != asked.max_deliver) {
     add(drift, fmt::format("max_deliver is {}: messages can be lost while the spool is full", made.max_deliver));
+  } else if (made.max_deliver <= 0 && asked.max_deliver > 0) {
+    add(drift, "max_deliver is not limited");
   }
+  if (made.backoff != asked.backoff) add(drift, made.backoff.empty() ? "it has no backoff" : "it has another backoff");
+  if (!starts_as_asked(asked, made)) add(drift, fmt::format("its deliver_policy is {}", made.deliver_policy));
   if (made.max_ack_pending > 0 && made.max_ack_pending != asked.max_ack_pending) {
     add(drift, fmt::format("max_ack_pending is {}", made.max_ack_pending));
   }
-  if (made.headers_only) add(drift, "it hands out headers only");
+  if (made.headers_only != asked.headers_only)
+    add(drift, made.headers_only ? "it hands out headers only" : "it hands out payloads, too");
   if (made.replay_policy == "original") add(drift, "it replays at the original pace");
   return drift;
 }
@@ -66,7 +78,13 @@ ConsumerConfig asked_consumer(const ConsumerWish& wish) {
   config.description = kDescription;
   config.filters = wish.subjects;
   config.ack_wait = wish.ack_wait;
-  config.max_ack_pending = kMaxAckPending;
+  config.deliver_policy = wish.deliver_policy;
+  config.start_sequence = wish.start_sequence;
+  config.start_time = wish.start_time;
+  config.headers_only = wish.headers_only;
+  config.max_ack_pending = wish.max_ack_pending;
+  config.max_deliver = wish.max_deliver;
+  config.backoff = wish.backoff;
   return config;
 }
 

@@ -8,10 +8,20 @@
 
 namespace holdfast {
 
+inline constexpr std::int64_t kMaxAckPending = 20'000;  // far above what is ever in hand
+
 struct ConsumerWish {
-  std::string name;
-  std::vector<std::string> subjects;  // none: all that the stream has
+  std::string name = "holdfast";
+  std::vector<std::string> subjects{};  // none: all that the stream has
   Nanoseconds ack_wait = std::chrono::seconds(30);
+  // As JetStream calls them; where it begins when it is made for the first time.
+  std::string deliver_policy = "all";
+  std::uint64_t start_sequence = 0;
+  std::string start_time{};
+  bool headers_only = false;
+  std::int64_t max_ack_pending = kMaxAckPending;
+  std::int64_t max_deliver = -1;  // for ever
+  std::vector<Nanoseconds> backoff{};
 };
 
 ConsumerConfig asked_consumer(const ConsumerWish& wish);

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "forwarder/nats_messages.h"
+#include "forwarder/nats_stream.h"
 
 namespace holdfast {
 namespace {

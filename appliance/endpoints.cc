@@ -27,9 +27,10 @@ std::unique_ptr<Source> make_source(const SourceConfig& config, Spool& spool) {
   options.nats = nats_options(config.address, config.name);
   options.stream = config.stream;
   options.consumer = config.consumer;
-  options.subjects = config.subjects;
+  options.domain = config.domain;
+  options.bind_only = config.mode == ConsumerMode::bind;
+  options.confirmed = config.ack == AckMode::confirmed;
   options.batch = config.batch;
-  options.ack_wait = config.ack_wait;
   StreamMemory memory;
   memory.last_committed = [&spool, stream = config.stream](std::uint64_t at_or_below) {
     return spool.last_committed(stream, at_or_below);
@@ -37,6 +38,14 @@ std::unique_ptr<Source> make_source(const SourceConfig& config, Spool& spool) {
   memory.first_committed = [&spool, stream = config.stream] { return spool.first_committed(stream); };
   memory.note = [&spool, source = config.name](const StreamFloor& floor) { spool.note_stream(source, floor); };
   return std::make_unique<NatsSource>(std::move(options), std::move(memory));
+}
+
+std::unique_ptr<DeadLetters> make_dead_letters(const SourceConfig& config, const std::string& site) {
+  if (config.dead_letter.empty()) return std::make_unique<DeadLetters>(nullptr, "");
+  NatsTargetOptions options;
+  options.site = site;
+  options.nats = nats_options(config.address, config.name + "-dead-letters");
+  return std::make_unique<DeadLetters>(std::make_unique<NatsTarget>(std::move(options)), config.dead_letter);
 }
 
 std::unique_ptr<Target> make_target(const TargetConfig& config, const std::string& site) {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "appliance/config.h"
+#include "appliance/dead_letters.h"
 #include "appliance/source.h"
 #include "forwarder/target.h"
 
@@ -13,7 +14,8 @@ namespace holdfast {
 
 // `spool` outlives it: the source asks it where the stream stood.
 std::unique_ptr<Source> make_source(const SourceConfig& config, Spool& spool);
-// `site`: what upstream is told (the configuration's, not the one in keys).
+// `site`, here and below: what others are told (the configuration's, not the one in keys).
+std::unique_ptr<DeadLetters> make_dead_letters(const SourceConfig& config, const std::string& site);
 std::unique_ptr<Target> make_target(const TargetConfig& config, const std::string& site);
 
 }  // namespace holdfast

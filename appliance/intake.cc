@@ -33,13 +33,23 @@ Arrival make_arrival(const IntakeRules& rules, const Router& router, Envelope en
       arrival.refused = std::get<Reason>(identified);
     }
   }
+  arrival.on_conflict = rules.on_conflict;
+  arrival.on_duplicate = rules.on_duplicate;
+  if (arrival.refused == Reason::none && encoded_size(arrival.identity.key, envelope) > rules.max_record_bytes)
+    arrival.refused = Reason::too_large;
   if (arrival.refused != Reason::none) arrival.identity = {refused_key(rules.site, envelope), rule->strategy};
   arrival.envelope = std::move(envelope);
   return arrival;
 }
 
-Intake::Intake(Source& source, Spool& spool, const Router& router, IntakeRules rules, Progress& progress)
-    : source_(source), spool_(spool), router_(router), rules_(std::move(rules)), progress_(progress) {}
+Intake::Intake(Source& source, Spool& spool, const Router& router, DeadLetters& dead_letters, IntakeRules rules,
+               Progress& progress)
+    : source_(source),
+      spool_(spool),
+      router_(router),
+      dead_letters_(dead_letters),
+      rules_(std::move(rules)),
+      progress_(progress) {}
 
 Result<IntakeRound> Intake::step(Nanoseconds wait) {
   const bool paused = spool_.pressure().paused();
@@ -51,6 +61,8 @@ Result<IntakeRound> Intake::step(Nanoseconds wait) {
     if (!pulled) return IntakeRound::paused;
     if (pulled->empty()) return IntakeRound::idle;
     receive(std::move(*pulled));
+    publish_dead_letters();
+    if (arrivals_.empty()) return IntakeRound::took;
   }
   return commit();
 }
@@ -63,6 +75,30 @@ void Intake::receive(std::vector<Incoming> pulled) {
   in_hand_.store(arrivals_.size(), std::memory_order_relaxed);
 }
 
+// What is stored there is acknowledged at once, and has no part in the fate of its batch.
+void Intake::publish_dead_letters() {
+  std::vector<std::size_t> places;
+  std::vector<const Arrival*> refused;
+  for (std::size_t place = 0; place < arrivals_.size(); ++place) {
+    if (!dead_letters_.takes(arrivals_[place])) continue;
+    places.push_back(place);
+    refused.push_back(&arrivals_[place]);
+  }
+  if (places.empty()) return;
+  progress_.begin(kSourceBound);
+  const std::vector<bool> stored = dead_letters_.publish(refused);
+  std::vector<Incoming> published;
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    if (!stored[i]) continue;
+    const auto place = static_cast<std::ptrdiff_t>(places[i] - published.size());
+    published.push_back(std::move(*(incoming_.begin() + place)));
+    incoming_.erase(incoming_.begin() + place);
+    arrivals_.erase(arrivals_.begin() + place);
+  }
+  (void)source_.acknowledge(published);
+  in_hand_.store(arrivals_.size(), std::memory_order_relaxed);
+}
+
 Result<IntakeRound> Intake::commit() {
   progress_.begin(kSyncBound);
   const auto verdicts = spool_.put_batch(arrivals_);
@@ -71,8 +107,28 @@ Result<IntakeRound> Intake::commit() {
     return IntakeRound::paused;
   }
   CHECK(verdicts->size() == arrivals_.size());
+  tally(*verdicts);
   acknowledge();
   return IntakeRound::took;
+}
+
+void Intake::tally(std::span<const Verdict> verdicts) {
+  const std::lock_guard lock(tallies_mutex_);
+  for (std::size_t place = 0; place < verdicts.size(); ++place) {
+    const Verdict& verdict = verdicts[place];
+    VerdictTally& tally = tallies_[static_cast<std::size_t>(arrivals_[place].identity.strategy)];
+    count(verdict, tally.counts);
+    if (verdict.kind == VerdictKind::duplicate) tally.last_duplicate = verdict.id;
+    if (verdict.kind == VerdictKind::conflict) tally.last_conflict = verdict.id;
+    if (verdict.kind != VerdictKind::refused) continue;
+    tally.last_refused = verdict.id;
+    tally.last_reason = verdict.reason;
+  }
+}
+
+VerdictTallies Intake::tallies() const {
+  const std::lock_guard lock(tallies_mutex_);
+  return tallies_;
 }
 
 // A failure is none of ours: what was not acknowledged comes again and is recognised.

@@ -12,12 +12,13 @@ namespace {
 constexpr auto kAnswerLimit = std::chrono::seconds(4);       // for one question to JetStream
 constexpr auto kLookAgain = std::chrono::milliseconds(600);  // before it is believed that a stream went back
 constexpr int kNobody = 503;
+constexpr Nanoseconds kShortestBackoff = std::chrono::seconds(1);
 
 // The answer of JetStream; an error of the connection where there is none.
 template <typename T>
-Result<ApiReply<T>> ask(NatsConnection& connection, const std::string& subject, const std::string& request,
-                        ApiReply<T> (*parse)(std::string_view)) {
-  const auto reply = connection.request(subject, request, kAnswerLimit);
+Result<ApiReply<T>> ask(NatsConnection& connection, const std::string& domain, const std::string& subject,
+                        const std::string& request, ApiReply<T> (*parse)(std::string_view)) {
+  const auto reply = connection.request(in_domain(subject, domain), request, kAnswerLimit);
   if (!reply.ok()) return reply.error();
   if (reply->status != 0) return ApiReply<T>(ApiError{reply->status, 0, {}});
   return parse(reply->payload);
@@ -56,7 +57,7 @@ NatsSource::Bind NatsSource::fail(std::string why) {
 // Stream and consumer as they are; the consumer is made when it is not there. Nothing: `end` says how it went.
 std::optional<NatsSource::Found> NatsSource::find(NatsConnection& connection, Bind& end) {
   Found found;
-  const auto stream = ask(connection, stream_info_subject(options_.stream), "", parse_stream_info);
+  const auto stream = ask(connection, options_.domain, stream_info_subject(options_.stream), "", parse_stream_info);
   if (!stream.ok()) {
     end = fail("JetStream does not answer: " + stream.error().text);
     return std::nullopt;
@@ -69,8 +70,8 @@ std::optional<NatsSource::Found> NatsSource::find(NatsConnection& connection, Bi
   }
   found.stream = std::get<StreamInfo>(*stream);
 
-  const auto consumer =
-      ask(connection, consumer_info_subject(options_.stream, options_.consumer), "", parse_consumer_info);
+  const auto consumer = ask(connection, options_.domain, consumer_info_subject(options_.stream, options_.consumer.name),
+                            "", parse_consumer_info);
   if (!consumer.ok()) {
     end = fail("JetStream does not answer: " + consumer.error().text);
     return std::nullopt;
@@ -81,8 +82,13 @@ std::optional<NatsSource::Found> NatsSource::find(NatsConnection& connection, Bi
   }
   const ApiError& error = std::get<ApiError>(*consumer);
   if (!error.is(ApiCode::consumer_not_found)) {
-    const std::string why = fmt::format("consumer {}: {}", options_.consumer, error_name(error));
+    const std::string why = fmt::format("consumer {}: {}", options_.consumer.name, error_name(error));
     end = means_no_stream(error) ? refuse(SourceState::no_stream, why) : fail(why);
+    return std::nullopt;
+  }
+  if (options_.bind_only) {
+    end = refuse(SourceState::held, fmt::format("consumer {} of stream {} is not there, and consumer_mode is \"bind\"",
+                                                options_.consumer.name, options_.stream));
     return std::nullopt;
   }
   auto made = make_consumer(connection, start_of_missing(connection, found.stream), end);
@@ -93,33 +99,48 @@ std::optional<NatsSource::Found> NatsSource::find(NatsConnection& connection, Bi
 
 // Where to begin when the consumer that we knew is gone: behind its floor, if the stream is the one that it belonged
 // to. All up to there was acknowledged. (A work queue has nothing of that left, and lets its consumers begin at the
-// beginning only.)
-std::uint64_t NatsSource::start_of_missing(NatsConnection& connection, const StreamInfo& stream) {
+// beginning only.) One that an earlier life knew: where that began, whatever has come meanwhile; "new" would skip it.
+std::optional<std::uint64_t> NatsSource::start_of_missing(NatsConnection& connection, const StreamInfo& stream) {
+  if (stream.work_queue) return std::nullopt;
   Found before{stream, {}};
+  bool known = false;
   {
     const std::lock_guard lock(mutex_);
-    if (known_.created.empty() || seen_.created != stream.created || stream.work_queue) return 0;
+    known = !known_.created.empty();
+    if (known && seen_.created != stream.created) return 0;
     before.consumer = known_;
+  }
+  std::optional<std::uint64_t> start;
+  if (known) {
+    start = before.consumer.floor_sequence + 1;
+  } else {
+    const auto first = memory_.first_committed();
+    if (!first.ok() || asked_.deliver_policy == "all") return std::nullopt;
+    if (!*first) return std::nullopt;
+    start = **first;
+    before.consumer.delivered_sequence = stream.last_sequence;
   }
   const auto verdict = check(connection, before);
   if (!verdict.ok()) return 0;
-  return verdict->went_back ? verdict->resume_at : before.consumer.floor_sequence + 1;
+  return verdict->went_back ? verdict->resume_at : start;
 }
 
-std::optional<ConsumerInfo> NatsSource::make_consumer(NatsConnection& connection, std::uint64_t start, Bind& end) {
+std::optional<ConsumerInfo> NatsSource::make_consumer(NatsConnection& connection, std::optional<std::uint64_t> start,
+                                                      Bind& end) {
   ConsumerConfig config = asked_;
-  if (start > 1) {
-    config.deliver_policy = "by_start_sequence";
-    config.start_sequence = start;
+  if (start) {
+    config.deliver_policy = *start > 1 ? "by_start_sequence" : "all";
+    config.start_sequence = *start > 1 ? *start : 0;
+    config.start_time.clear();
   }
-  const auto made = ask(connection, create_consumer_subject(options_.stream, options_.consumer),
+  const auto made = ask(connection, options_.domain, create_consumer_subject(options_.stream, options_.consumer.name),
                         create_consumer_request(options_.stream, config), parse_consumer_info);
   if (!made.ok()) {
     end = fail("JetStream does not answer: " + made.error().text);
     return std::nullopt;
   }
   if (const auto* error = std::get_if<ApiError>(&*made)) {
-    const std::string why = fmt::format("consumer {} cannot be made: {}", options_.consumer, error_name(*error));
+    const std::string why = fmt::format("consumer {} cannot be made: {}", options_.consumer.name, error_name(*error));
     end = means_no_stream(*error) ? refuse(SourceState::no_stream, why) : refuse(SourceState::held, why);
     return std::nullopt;
   }
@@ -137,10 +158,12 @@ Result<StreamVerdict> NatsSource::check(NatsConnection& connection, const Found&
   StreamQuestions questions;
   questions.committed = memory_.last_committed;
   questions.stored = [&](std::uint64_t sequence) {
-    return stored_or_none(ask(connection, subject, get_message_request(sequence), parse_stored_message));
+    return stored_or_none(
+        ask(connection, options_.domain, subject, get_message_request(sequence), parse_stored_message));
   };
   questions.first = [&](const std::string& filter) {
-    return stored_or_none(ask(connection, subject, next_message_request(1, filter), parse_stored_message));
+    return stored_or_none(
+        ask(connection, options_.domain, subject, next_message_request(1, filter), parse_stored_message));
   };
   questions.in_hand = [&](std::uint64_t sequence) {
     const std::lock_guard lock(mutex_);
@@ -153,11 +176,11 @@ Result<StreamVerdict> NatsSource::check(NatsConnection& connection, const Found&
 bool NatsSource::make_again(NatsConnection& connection, Found& found, std::uint64_t start, Bind& end) {
   if (!is_ours(found.consumer.config)) {
     end = refuse(SourceState::held, fmt::format("stream {} went back and consumer {} is not ours: make it again",
-                                                options_.stream, options_.consumer));
+                                                options_.stream, options_.consumer.name));
     return false;
   }
-  const auto deleted =
-      connection.request(delete_consumer_subject(options_.stream, options_.consumer), "", kAnswerLimit);
+  const auto deleted = connection.request(
+      in_domain(delete_consumer_subject(options_.stream, options_.consumer.name), options_.domain), "", kAnswerLimit);
   if (!deleted.ok()) {
     end = fail("JetStream does not answer: " + deleted.error().text);
     return false;
@@ -193,15 +216,15 @@ NatsSource::Bind NatsSource::bind(NatsConnection& connection, const std::stop_to
 
   if (handed_out_foreign()) {
     return refuse(SourceState::held, fmt::format("consumer {} of stream {} hands out messages outside the subjects",
-                                                 options_.consumer, options_.stream));
+                                                 options_.consumer.name, options_.stream));
   }
   ConsumerFit fit = fit_of(asked_, found->consumer.config, found->stream);
   if (!fit.hold.empty()) {
     return refuse(SourceState::held,
-                  fmt::format("consumer {} of stream {}: {}", options_.consumer, options_.stream, fit.hold));
+                  fmt::format("consumer {} of stream {}: {}", options_.consumer.name, options_.stream, fit.hold));
   }
   note_floor(found->stream, found->consumer);
-  enter(connection, *found, fit.drift.empty() ? "" : fmt::format("consumer {}: {}", options_.consumer, fit.drift));
+  enter(connection, *found, fit.drift.empty() ? "" : fmt::format("consumer {}: {}", options_.consumer.name, fit.drift));
   return Bind::bound;
 }
 
@@ -217,8 +240,9 @@ void NatsSource::enter(NatsConnection& connection, const Found& found, std::stri
   ++binding_;
   credit_.forget();
   inbox_ = connection.new_inbox();
-  const Nanoseconds its_own = found.consumer.config.ack_wait;
-  ack_wait_ = its_own > Nanoseconds(0) ? its_own : options_.ack_wait;
+  const auto& [its_own, backoff] = std::tie(found.consumer.config.ack_wait, found.consumer.config.backoff);
+  ack_wait_ = its_own > Nanoseconds(0) ? its_own : options_.consumer.ack_wait;
+  for (const Nanoseconds wait : backoff) ack_wait_ = std::min(ack_wait_, std::max(wait, kShortestBackoff));
   seen_ = {found.stream.created, found.stream.last_sequence};
   known_ = found.consumer;
   rebind_ = false;
@@ -236,8 +260,8 @@ void NatsSource::note_floor(const StreamInfo& stream, const ConsumerInfo& consum
 
 // The consumer, and when it is time the stream, are still those that we are bound to. False: look at everything anew.
 bool NatsSource::still_good(const Connection& connection, bool check_stream_too) {
-  const auto told =
-      ask(*connection, consumer_info_subject(options_.stream, options_.consumer), "", parse_consumer_info);
+  const auto told = ask(*connection, options_.domain, consumer_info_subject(options_.stream, options_.consumer.name),
+                        "", parse_consumer_info);
   if (!told.ok()) {
     connection->abort();  // it does not even answer this
     return false;
@@ -251,7 +275,7 @@ bool NatsSource::still_good(const Connection& connection, bool check_stream_too)
     credit_.heard(std::chrono::steady_clock::now());
   }
   if (!check_stream_too) return true;
-  const auto stream = ask(*connection, stream_info_subject(options_.stream), "", parse_stream_info);
+  const auto stream = ask(*connection, options_.domain, stream_info_subject(options_.stream), "", parse_stream_info);
   const auto* info = stream.ok() ? std::get_if<StreamInfo>(&*stream) : nullptr;
   if (info == nullptr) return false;
   const auto verdict = check(*connection, {*info, *consumer});

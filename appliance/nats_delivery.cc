@@ -20,6 +20,7 @@ constexpr auto kRefusedPause = std::chrono::seconds(1);  // after a request that
 constexpr std::uint64_t kPullBytes = 8u << 20;           // of one request, or one message of the server's largest
 constexpr std::uint64_t kMessageOverhead = 64u << 10;    // subjects and headers beside the payload
 constexpr int kKeepAlivesPerAckWait = 3;
+constexpr auto kConfirmLimit = std::chrono::seconds(5);  // for all of a batch
 constexpr char kReceiptMark = ' ';
 
 std::string make_receipt(std::uint64_t incarnation, std::string_view reply) {
@@ -86,7 +87,7 @@ void NatsSource::delivered(const NatsMessage& message, const AckSubject& ack, st
 }
 
 bool NatsSource::is_ours_by_subject(std::string_view subject) const {
-  const auto& subjects = options_.subjects;
+  const auto& subjects = options_.consumer.subjects;
   return subjects.empty() || std::any_of(subjects.begin(), subjects.end(),
                                          [&](const std::string& pattern) { return subject_matches(pattern, subject); });
 }
@@ -135,7 +136,7 @@ void NatsSource::ask_for_more() {
   PullRequest request{options_.batch, kPullBytes, kExpires, kHeartbeat};
   request.max_bytes = std::max<std::uint64_t>(kPullBytes, connection->max_payload() + kMessageOverhead);
   const std::string text = pull_request(request);
-  const std::string subject = pull_subject(options_.stream, options_.consumer);
+  const std::string subject = in_domain(pull_subject(options_.stream, options_.consumer.name), options_.domain);
   for (const std::string& inbox : inboxes) {
     if (!connection->publish(subject, inbox, {}, as_bytes(text)).ok()) return;  // lost: the thread sees it
   }
@@ -177,14 +178,44 @@ Result<void> NatsSource::acknowledge(std::span<const Incoming> committed) {
     }
   }
   if (!connection) return Error{ErrorKind::unavailable, "there is no connection to acknowledge on"};
-  std::string subject;
-  for (const std::string_view reply : replies) {
-    subject = reply;
-    HOLDFAST_TRY(connection->publish(subject, {}, {}, as_bytes("+ACK")));
-  }
+  HOLDFAST_TRY(send_acknowledgements(*connection, replies));
   const std::lock_guard lock(mutex_);
   status_.acknowledged += replies.size();
   return {};
+}
+
+Result<void> NatsSource::send_acknowledgements(NatsConnection& connection, std::span<const std::string_view> replies) {
+  std::string inbox;
+  std::uint64_t binding = 0;
+  if (options_.confirmed) {
+    const std::lock_guard lock(mutex_);
+    inbox = fmt::format("{}{}{}", inbox_, kConfirmation, ++acknowledging_);
+    confirmed_ = 0;
+    binding = binding_;
+  }
+  std::string subject;
+  for (const std::string_view reply : replies) {
+    subject = reply;
+    HOLDFAST_TRY(connection.publish(subject, inbox, {}, as_bytes("+ACK")));
+  }
+  if (!options_.confirmed) return {};
+  std::unique_lock lock(mutex_);
+  const auto all = [&] { return confirmed_ >= replies.size(); };
+  confirmation_.wait_for(lock, kConfirmLimit, [&] { return all() || binding != binding_ || !connection_; });
+  if (all()) return {};
+  status_.unconfirmed += replies.size() - confirmed_;
+  return Error{ErrorKind::unavailable, "the server did not confirm every acknowledgement"};
+}
+
+// It says that the server has taken an acknowledgement, not which: they are counted. One that is late counts for
+// nothing.
+void NatsSource::confirmed(const NatsMessage& message, std::uint64_t binding) {
+  const std::string_view subject = message.subject();
+  const auto number = parse_decimal<std::uint64_t>(subject.substr(std::min(subject.rfind('.') + 1, subject.size())));
+  const std::lock_guard lock(mutex_);
+  if (binding != binding_ || number != acknowledging_ || message.status() != 0) return;
+  ++confirmed_;
+  confirmation_.notify_all();
 }
 
 void NatsSource::keep_alive() {

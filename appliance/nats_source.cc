@@ -30,11 +30,9 @@ constexpr int kMostBindings = 32;  // on one connection: each leaves a subscript
 }  // namespace
 
 NatsSource::NatsSource(NatsSourceOptions options, StreamMemory memory)
-    : options_(std::move(options)),
-      asked_(asked_consumer({options_.consumer, options_.subjects, options_.ack_wait})),
-      memory_(std::move(memory)) {
+    : options_(std::move(options)), asked_(asked_consumer(options_.consumer)), memory_(std::move(memory)) {
   status_.name = options_.name;
-  if (!valid_api_name(options_.stream) || !valid_api_name(options_.consumer)) {
+  if (!valid_api_name(options_.stream) || !valid_api_name(options_.consumer.name)) {
     status_.state = SourceState::held;
     status_.why = "the name of the stream or the consumer is not one that NATS allows";
     return;
@@ -147,6 +145,9 @@ void NatsSource::serve(const Connection& connection, const std::stop_token& stop
     arrived(message, binding, incarnation);
   });
   if (!subscribed.ok()) return;
+  const auto confirming = connection->subscribe(
+      inbox + kConfirmation + "*", [this, binding](const NatsMessage& message) { confirmed(message, binding); });
+  if (!confirming.ok()) return;
   {
     const std::lock_guard lock(mutex_);
     connection_ = connection;

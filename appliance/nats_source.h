@@ -33,11 +33,13 @@ namespace holdfast {
 struct NatsSourceOptions {
   std::string name;
   NatsOptions nats;
+  std::string domain;  // of JetStream; none: the server's own
   std::string stream;
-  std::string consumer = "holdfast";
-  std::vector<std::string> subjects;  // none: all that the stream has
+  ConsumerWish consumer;
+  bool bind_only = false;  // a consumer that is not there is waited for
+  // Waits until the server says that it has each acknowledgement.
+  bool confirmed = false;
   std::size_t batch = 256;
-  Nanoseconds ack_wait = std::chrono::seconds(30);
   Nanoseconds check_every = std::chrono::minutes(1);  // whether the stream went back
 };
 
@@ -47,6 +49,9 @@ struct StreamMemory {
   std::function<Result<std::optional<std::uint64_t>>()> first_committed;
   std::function<void(const StreamFloor&)> note;
 };
+
+// Of a binding's inbox: where confirmations of acknowledgements come.
+inline constexpr const char* kConfirmation = ".acknowledged.";
 
 class NatsSource : public Source {
  public:
@@ -81,8 +86,9 @@ class NatsSource : public Source {
   // Finding what to pull from (nats_binding.cc).
   Bind bind(NatsConnection& connection, const std::stop_token& stop);
   std::optional<Found> find(NatsConnection& connection, Bind& end);
-  std::optional<ConsumerInfo> make_consumer(NatsConnection& connection, std::uint64_t start, Bind& end);
-  std::uint64_t start_of_missing(NatsConnection& connection, const StreamInfo& stream);
+  // `start`: the first sequence (0: the stream's first); nothing: as configured.
+  std::optional<ConsumerInfo> make_consumer(NatsConnection& connection, std::optional<std::uint64_t> start, Bind& end);
+  std::optional<std::uint64_t> start_of_missing(NatsConnection& connection, const StreamInfo& stream);
   bool make_again(NatsConnection& connection, Found& found, std::uint64_t start, Bind& end);
   Result<StreamVerdict> check(NatsConnection& connection, const Found& found);
   bool handed_out_foreign();
@@ -99,6 +105,8 @@ class NatsSource : public Source {
   void ask_for_more();
   bool wants_more(Moment now) const;  // under the lock
   bool is_ours_by_subject(std::string_view subject) const;
+  void confirmed(const NatsMessage& message, std::uint64_t binding);
+  Result<void> send_acknowledgements(NatsConnection& connection, std::span<const std::string_view> replies);
 
   const NatsSourceOptions options_;
   const ConsumerConfig asked_;
@@ -114,11 +122,14 @@ class NatsSource : public Source {
   Connection live_;        // while there is one
   Connection connection_;  // while it is bound: what may be asked and acknowledged on
   std::string inbox_;      // of this binding
+  // Of the acknowledgements that are being sent: their number, and how many the server has confirmed.
+  std::uint64_t acknowledging_ = 0, confirmed_ = 0;
+  std::condition_variable confirmation_;
   std::uint64_t binding_ = 0;
   std::uint64_t incarnation_ = 0;
   Nanoseconds ack_wait_{0};
   StreamSeen seen_;
-  ConsumerInfo known_;     // the consumer as last told; no time of creation: never
+  ConsumerInfo known_;  // the consumer as last told; no time of creation: never
   AcknowledgedMark acknowledged_;
   Moment ask_again_at_{};  // not before: requests are being refused
   bool paused_ = false;

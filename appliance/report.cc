@@ -68,6 +68,28 @@ std::string source_line(const Json& source) {
   return text;
 }
 
+// What was not simply taken, for each way of naming messages.
+std::vector<std::string> source_details(const Json& source) {
+  std::vector<std::string> out;
+  for (const char* strategy : {"stream_sequence", "message_id", "payload_field", "payload_hash"}) {
+    const Json& verdicts = source["verdicts"][strategy];
+    const std::uint64_t duplicates = verdicts["duplicates_in_batch"].count() +
+                                     verdicts["duplicates_in_custody"].count() +
+                                     verdicts["duplicates_in_ledger"].count();
+    std::string text;
+    const auto add = [&](const char* what, std::uint64_t count) {
+      if (count > 0) text += fmt::format("{} {} {}", text.empty() ? ":" : ",", what, count_text(count));
+    };
+    add("duplicates", duplicates);
+    add("conflicts", verdicts["conflicts"].count());
+    add("refused", verdicts["refused"].count());
+    if (!text.empty()) out.push_back(fmt::format("  by {}{}", strategy, text));
+  }
+  if (source["dead_letters"].count() > 0)
+    out.push_back(fmt::format("  dead letters published: {}", count_text(source["dead_letters"].count())));
+  return out;
+}
+
 std::string age_text(const Json& of, const Json& clock) {
   if (of["oldest_accepted"].is_null()) return "";
   if (!of["oldest_age_s"].is_null()) return fmt::format("; the oldest is {} old", seconds_text(of["oldest_age_s"]));
@@ -129,7 +151,10 @@ std::string targets_block(const Json& status) {
 
 std::string sources_block(const Json& status) {
   std::vector<std::string> lines;
-  for (const Json& source : status["sources"].list()) lines.push_back(source_line(source));
+  for (const Json& source : status["sources"].list()) {
+    lines.push_back(source_line(source));
+    for (std::string& detail : source_details(source)) lines.push_back(std::move(detail));
+  }
   return block("sources", lines);
 }
 

@@ -69,6 +69,7 @@ class Service {
   void tick();
   void watch();
   void tell_notices(const SpoolStatus& spool);
+  void tell_verdicts(const std::vector<SourceView>& sources);
   ApplianceStatus view() const;
   CallAnswer answer(const CommandCall& call, const Peer& peer);
   void note_command(const CommandCall& call, const Peer& peer, const Result<Json>& result);
@@ -97,6 +98,7 @@ class Service {
   std::unique_ptr<Worker> watcher_;
   Watch watch_;
   std::size_t notices_told_ = 0;
+  std::vector<VerdictTallies> verdicts_told_;  // by source
 };
 
 // Without it the appliance does its work, so it is no reason not to start.
@@ -122,8 +124,11 @@ void Service::start_loops() {
     for (const auto& target : targets_) target->wake();
   });
   for (const SourceConfig& source : config_.sources)
-    sources_.push_back(std::make_unique<SourceLoop>(make_source(source, spool_), spool_, router_,
-                                                    IntakeRules{spool_.site(), source.identity, source.batch}, end));
+    sources_.push_back(std::make_unique<SourceLoop>(
+        make_source(source, spool_), make_dead_letters(source, config_.appliance.site), spool_, router_,
+        IntakeRules{spool_.site(), source.identity, source.batch, source.on_conflict, source.on_duplicate,
+                    config_.spool.limits.max_record_bytes},
+        end));
   start_upkeep();
   start_watching();
 }
@@ -176,6 +181,7 @@ void Service::watch() {
   for (const auto& target : targets_) target->look(now);
   const ApplianceStatus status = view();
   tell_notices(status.spool);
+  tell_verdicts(status.sources);
   const std::vector<Attention> looks = attentions(status);
   const Watch::Changes changes = watch_.look(now, looks);
   for (const Attention& one : changes.began)
@@ -189,6 +195,27 @@ void Service::watch() {
 void Service::tell_notices(const SpoolStatus& spool) {
   for (; notices_told_ < spool.notices.size(); ++notices_told_)
     log_.warning("the spool noticed", {{"what", OwnWords{spool.notices[notices_told_]}}});
+}
+
+// Of what was not simply taken: how many since the last look, and which was the last (never its key: I7).
+void Service::tell_verdicts(const std::vector<SourceView>& sources) {
+  verdicts_told_.resize(sources.size());
+  for (std::size_t place = 0; place < sources.size(); ++place) {
+    const ConfigName source{sources[place].status.name};
+    for (std::size_t strategy = 0; strategy < kStrategies; ++strategy) {
+      const VerdictTally& now = sources[place].verdicts[strategy];
+      VerdictTally& told = verdicts_told_[place][strategy];
+      const OwnWords identity{strategy_text(static_cast<Strategy>(strategy))};
+      const auto tell = [&](Fixed what, std::uint64_t before, std::uint64_t after, const RecordId& last) {
+        if (after > before)
+          log_.info(what, {{"source", source}, {"identity", identity}, {"messages", after - before}, {"last", last}});
+      };
+      tell("duplicates recognised", told.counts.duplicates(), now.counts.duplicates(), now.last_duplicate);
+      tell("conflicts kept", told.counts.conflicts, now.counts.conflicts, now.last_conflict);
+      tell("messages refused", told.counts.refused, now.counts.refused, now.last_refused);
+      told = now;
+    }
+  }
 }
 
 ApplianceStatus Service::view() const {

@@ -40,6 +40,7 @@ struct SourceStatus {
   std::string why;  // one line of ours: what was tried, where, and why not; no peer's words
   std::uint64_t pulled = 0;
   std::uint64_t acknowledged = 0;
+  std::uint64_t unconfirmed = 0;  // acknowledgements that the server was to confirm, and did not in time
   std::uint64_t redelivered = 0;  // came with a delivery count above 1
   std::uint64_t pending = 0;      // waiting in the stream, as the server last said
   std::uint64_t reconnects = 0;

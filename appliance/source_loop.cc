@@ -14,10 +14,11 @@ constexpr Nanoseconds kKeepAlive = 1s;
 
 }  // namespace
 
-SourceLoop::SourceLoop(std::unique_ptr<Source> source, Spool& spool, const Router& router, IntakeRules rules,
-                       EndOfLife end)
+SourceLoop::SourceLoop(std::unique_ptr<Source> source, std::unique_ptr<DeadLetters> dead_letters, Spool& spool,
+                       const Router& router, IntakeRules rules, EndOfLife end)
     : source_(std::move(source)),
-      intake_(*source_, spool, router, std::move(rules), progress_),
+      dead_letters_(std::move(dead_letters)),
+      intake_(*source_, spool, router, *dead_letters_, std::move(rules), progress_),
       end_(std::move(end)),
       took_at_(Progress::now().count()),
       keeper_("keep-alive",
@@ -63,7 +64,8 @@ SourceView SourceLoop::look(Nanoseconds now) {
 }
 
 SourceView SourceLoop::view() const {
-  return {source_->status(), intake_.in_hand(), per_second_.load(std::memory_order_relaxed), overdue(Progress::now())};
+  return {source_->status(),        intake_.in_hand(), per_second_.load(std::memory_order_relaxed),
+          overdue(Progress::now()), intake_.tallies(), dead_letters_->published()};
 }
 
 }  // namespace holdfast

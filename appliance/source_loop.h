@@ -20,7 +20,8 @@ using EndOfLife = std::function<void(const Error&)>;
 class SourceLoop {
  public:
   // Spool and router outlive it.
-  SourceLoop(std::unique_ptr<Source> source, Spool& spool, const Router& router, IntakeRules rules, EndOfLife end);
+  SourceLoop(std::unique_ptr<Source> source, std::unique_ptr<DeadLetters> dead_letters, Spool& spool,
+             const Router& router, IntakeRules rules, EndOfLife end);
 
   // Pulls nothing more; what is in hand is committed and acknowledged first.
   void stop();
@@ -37,6 +38,7 @@ class SourceLoop {
   std::optional<Nanoseconds> step();
 
   const std::unique_ptr<Source> source_;
+  const std::unique_ptr<DeadLetters> dead_letters_;
   Progress progress_;
   Intake intake_;
   const EndOfLife end_;

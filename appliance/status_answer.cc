@@ -39,6 +39,27 @@ Json attention_fields(const std::vector<Attention>& all) {
   return list;
 }
 
+Json verdict_fields(const VerdictCounts& verdicts) {
+  Json json;
+  json.set("accepted", verdicts.accepted);
+  json.set("refused", verdicts.refused);
+  json.set("conflicts", verdicts.conflicts);
+  json.set("duplicates_in_batch", verdicts.duplicate_in_batch);
+  json.set("duplicates_in_custody", verdicts.duplicate_in_custody);
+  json.set("duplicates_in_ledger", verdicts.duplicate_in_ledger);
+  return json;
+}
+
+// And the last of each kind that somebody may want to look at.
+Json tally_fields(const VerdictTally& tally) {
+  Json json = verdict_fields(tally.counts);
+  if (tally.counts.duplicates() > 0) json.set("last_duplicate", tally.last_duplicate.short_hex());
+  if (tally.counts.conflicts > 0) json.set("last_conflict", tally.last_conflict.short_hex());
+  if (tally.counts.refused > 0) json.set("last_refused", tally.last_refused.short_hex());
+  if (tally.counts.refused > 0) json.set("last_reason", reason_text(tally.last_reason));
+  return json;
+}
+
 Json source_fields(const SourceView& source, bool paused) {
   const SourceStatus& status = source.status;
   Json json;
@@ -56,6 +77,15 @@ Json source_fields(const SourceView& source, bool paused) {
   json.set("reconnects", status.reconnects);
   json.set("in_progress_sent", status.in_progress_sent);
   json.set("went_back", status.went_back);
+  json.set("unconfirmed", status.unconfirmed);
+  json.set("dead_letters", source.dead_letters);
+  Json verdicts{Json::Fields()};
+  for (std::size_t strategy = 0; strategy < kStrategies; ++strategy) {
+    const VerdictTally& tally = source.verdicts[strategy];
+    if (tally.counts == VerdictCounts()) continue;
+    verdicts.set(std::string(strategy_text(static_cast<Strategy>(strategy))), tally_fields(tally));
+  }
+  json.set("verdicts", std::move(verdicts));
   return json;
 }
 
@@ -143,17 +173,6 @@ Json accounting_fields(const SpoolStatus& spool) {
   json.set("expired", spool.totals.expired);
   json.set("discarded", spool.totals.discarded);
   json.set("lost", spool.totals.lost);
-  return json;
-}
-
-Json verdict_fields(const VerdictCounts& verdicts) {
-  Json json;
-  json.set("accepted", verdicts.accepted);
-  json.set("refused", verdicts.refused);
-  json.set("conflicts", verdicts.conflicts);
-  json.set("duplicates_in_batch", verdicts.duplicate_in_batch);
-  json.set("duplicates_in_custody", verdicts.duplicate_in_custody);
-  json.set("duplicates_in_ledger", verdicts.duplicate_in_ledger);
   return json;
 }
 

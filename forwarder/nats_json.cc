@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "forwarder/nats_messages.h"
+#include "forwarder/nats_stream.h"
 
 namespace holdfast {
 namespace {
@@ -82,6 +83,18 @@ class Fields {
     }
     return found;
   }
+  std::vector<Nanoseconds> times(const char* name) {
+    std::vector<Nanoseconds> found;
+    const json::value* value = find(name);
+    if (value == nullptr) return found;
+    const json::array* array = value->if_array();
+    good_ = good_ && array != nullptr;
+    for (std::size_t i = 0; array != nullptr && i < array->size(); ++i) {
+      good_ = good_ && (*array)[i].is_int64();
+      if ((*array)[i].is_int64()) found.emplace_back((*array)[i].get_int64());
+    }
+    return found;
+  }
   bool has(const char* name) const { return find(name) != nullptr; }
   bool present() const { return object_ != nullptr; }
   bool good() const { return good_; }
@@ -121,9 +134,11 @@ ConsumerConfig read_config(Fields config, bool& good) {
   if (!filter.empty()) read.filters.push_back(std::move(filter));
   read.deliver_policy = config.text("deliver_policy");
   read.start_sequence = config.count("opt_start_seq");
+  read.start_time = config.text("opt_start_time");
   read.ack_policy = config.text("ack_policy");
   read.replay_policy = config.text("replay_policy");
   read.ack_wait = Nanoseconds(config.number("ack_wait", 0));
+  read.backoff = config.times("backoff");
   read.max_deliver = config.number("max_deliver", -1);
   read.max_ack_pending = config.number("max_ack_pending", 0);
   read.push = config.has("deliver_subject");
@@ -218,6 +233,13 @@ std::string create_consumer_request(std::string_view stream, const ConsumerConfi
                       {"replay_policy", config.replay_policy}};
   if (!config.description.empty()) wanted["description"] = config.description;
   if (config.start_sequence > 0) wanted["opt_start_seq"] = config.start_sequence;
+  if (!config.start_time.empty()) wanted["opt_start_time"] = config.start_time;
+  if (config.headers_only) wanted["headers_only"] = true;
+  if (!config.backoff.empty()) {
+    json::array backoff;
+    for (const Nanoseconds wait : config.backoff) backoff.emplace_back(wait.count());
+    wanted["backoff"] = std::move(backoff);
+  }
   if (config.filters.size() == 1) wanted["filter_subject"] = config.filters.front();
   if (config.filters.size() > 1) wanted["filter_subjects"] = array_of(config.filters);
   // Only if it is not there; a server before 2.10 does not know the action and does not mind.

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "crypto/text.h"
+#include "forwarder/nats_stream.h"
 
 namespace holdfast {
 namespace {
@@ -53,6 +54,12 @@ std::optional<AckSubject> parse_ack_subject(std::string_view reply) {
 std::string error_name(const ApiError& error) {
   if (error.err_code == 0 && error.code == 0) return "a reply that is not one";
   return fmt::format("error {}", error.err_code != 0 ? error.err_code : error.code);
+}
+
+std::string in_domain(std::string api_subject, std::string_view domain) {
+  constexpr std::string_view kRoot = "$JS.";
+  if (domain.empty() || !api_subject.starts_with(kApi)) return api_subject;
+  return api_subject.insert(kRoot.size(), fmt::format("{}.", domain));
 }
 
 std::string stream_info_subject(std::string_view stream) {

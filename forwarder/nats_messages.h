@@ -83,9 +83,11 @@ struct ConsumerConfig {
   std::vector<std::string> filters;  // none: all that the stream has
   std::string deliver_policy = "all";
   std::uint64_t start_sequence = 0;  // with deliver_policy by_start_sequence
+  std::string start_time;            // with by_start_time: RFC 3339
   std::string ack_policy = "explicit";
   std::string replay_policy = "instant";
   Nanoseconds ack_wait{0};
+  std::vector<Nanoseconds> backoff;  // of one delivery after the other, in place of ack_wait
   std::int64_t max_deliver = -1;
   std::int64_t max_ack_pending = 0;
   bool push = false;  // it has a deliver_subject
@@ -113,31 +115,18 @@ ApiReply<StoredMessage> parse_stored_message(std::string_view json);
 // Of a request whose success holds nothing that we read (a deletion).
 std::optional<ApiError> parse_api_error(std::string_view json);
 
+// Of another JetStream domain than that of the server we are connected to; none: as it is.
+std::string in_domain(std::string api_subject, std::string_view domain);
 std::string stream_info_subject(std::string_view stream);
 std::string get_message_subject(std::string_view stream);
 std::string consumer_info_subject(std::string_view stream, std::string_view consumer);
 std::string create_consumer_subject(std::string_view stream, std::string_view consumer);
 std::string delete_consumer_subject(std::string_view stream, std::string_view consumer);
 std::string pull_subject(std::string_view stream, std::string_view consumer);
-std::string create_stream_subject(std::string_view stream);
-std::string delete_stream_subject(std::string_view stream);
 std::string create_consumer_request(std::string_view stream, const ConsumerConfig& config);
 std::string get_message_request(std::uint64_t sequence);
 // The first at or above a sequence whose subject matches a filter.
 std::string next_message_request(std::uint64_t at_or_above, std::string_view filter);
-
-struct StreamRequest {
-  std::string name;
-  std::vector<std::string> subjects;
-  std::string retention = "limits";
-  std::int64_t max_message_bytes = -1;
-  std::int64_t max_messages = -1;
-  std::int64_t max_bytes = -1;
-  bool discard_new = false;
-  Nanoseconds duplicate_window = std::chrono::minutes(2);
-  bool file_storage = true;
-};
-std::string create_stream_request(const StreamRequest& request);
 
 struct PullRequest {
   std::uint64_t batch = 1;

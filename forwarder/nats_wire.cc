@@ -92,7 +92,7 @@ std::vector<Header> wire_headers(const Delivery& delivery, const std::string& si
     headers.push_back({"Holdfast-Stream", envelope.origin.stream});
     headers.push_back({"Holdfast-Sequence", std::to_string(envelope.origin.sequence)});
   }
-  headers.push_back({"Holdfast-Spool-Sequence", std::to_string(record.sequence)});
+  if (record.sequence > 0) headers.push_back({"Holdfast-Spool-Sequence", std::to_string(record.sequence)});
   headers.push_back({"Holdfast-Accepted-At", format_time(record.accepted_wall_ns)});
   headers.push_back({"Holdfast-Clock", record.clock_trusted ? "trusted" : "untrusted"});
   for (const Header& header : envelope.headers) {

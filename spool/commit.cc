@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "spool/parts.h"
+#include "spool/commit.h"
 
 namespace holdfast {
 namespace {
@@ -18,153 +18,18 @@ std::string conflict_key(const Arrival& arrival) {
   return arrival.identity.key + ":conflict:" + to_hex(sha256(content));
 }
 
+// And the key that another message with the same identity and content is kept under.
+std::string duplicate_key(const Arrival& arrival) {
+  const Origin& origin = arrival.envelope.origin;
+  return fmt::format("{}:duplicate:{}:{}:{}", arrival.identity.key, escape_component(origin.stream), origin.sequence,
+                     origin.timestamp_ns);
+}
+
 bool same_content(const Arrival& a, const Arrival& b) {
   return a.envelope.subject == b.envelope.subject && a.envelope.payload == b.envelope.payload;
 }
 
 }  // namespace
-
-// One group on its way to the disk.
-class Commit {
- public:
-  explicit Commit(Spool::Parts& parts) : parts_(parts) { parts_.batch.assign(kBatchHeaderSize, 0); }
-
-  // Of so many arrivals at most.
-  void expect(std::size_t arrivals);
-  // Verdicts are filled in; they count only when finish() has returned well.
-  Result<void> take(CommitRequest& request);
-  Result<void> finish();
-  // That is why something was not taken; others may go on.
-  bool quarantine_is_full() const { return quarantine_is_full_; }
-
- private:
-  struct Found {
-    SeenIn where = SeenIn::nowhere;
-    bool same_content = true;
-  };
-  Result<Found> look_up(Prepared& prepared);
-  Result<Found> look_up_older(Prepared& prepared);
-  Result<Verdict> decide(Prepared& prepared);
-  Result<Verdict> set_aside(Prepared& prepared, Reason reason, VerdictKind kind, SeenIn seen);
-  Result<Sequence> add_to_batch(Prepared& prepared);
-  bool goes_to_file(const Prepared& prepared) const;
-  Result<Sequence> add_to_files(Prepared& prepared);
-  const ContentDigest& content_of(Prepared& prepared) const;
-  FrameHeader header_of(const Prepared& prepared, Sequence sequence) const;
-  Result<void> make_room(std::size_t frame_size);
-  void seal_batch();
-  Result<void> append();
-  Result<void> file_direct();
-  void add_done_frame();
-  void adopt(FrameSpot first);
-
-  Spool::Parts& parts_;
-  std::unique_lock<std::mutex> commit_lock_{parts_.commit_mutex};
-  const Moment moment_ = parts_.moment();  // of acceptance
-  boost::unordered_flat_map<RecordId, const Arrival*, IdHash> in_group_;
-  std::vector<JournalRecord> batched_;  // in the batch, not appended yet; spots are relative to its first frame
-  std::vector<Prepared*> unsealed_;     // one for each of these, until all is there
-  std::vector<JournalRecord> direct_;   // in files, not synced yet
-  std::uint32_t frames_ = 0;
-  bool quarantine_is_full_ = false;
-};
-
-std::vector<Prepared> Spool::Parts::prepare(std::span<const Arrival> arrivals) const {
-  std::vector<Prepared> prepared(arrivals.size());
-  crew.share(arrivals.size(), kNameTogether, [&](std::size_t first, std::size_t last) {
-    prepare(arrivals.subspan(first, last - first), std::span(prepared).subspan(first, last - first));
-  });
-  return prepared;
-}
-
-void Spool::Parts::prepare(std::span<const Arrival> arrivals, std::span<Prepared> prepared) const {
-  const Namer& namer = keyring->namer();
-  std::uint64_t tag = 0;
-  const Prepared* tagged = nullptr;  // that it is of: a batch comes from one stream, and is identified in one way
-  for (std::size_t i = 0; i < arrivals.size(); ++i) {
-    const Arrival& arrival = arrivals[i];
-    Prepared& one = prepared[i];
-    one.arrival = &arrival;
-    one.id = namer.record_id(arrival.identity.key);
-    one.positional = arrival.identity.strategy == Strategy::stream_sequence && arrival.refused == Reason::none;
-    const Origin& origin = arrival.envelope.origin;
-    const bool same_tag = tagged != nullptr && tagged->positional == one.positional &&
-                          tagged->arrival->envelope.origin.stream == origin.stream;
-    if (!same_tag) tag = stream_tag(origin.stream, one.positional);
-    tagged = &one;
-    one.position = StreamPosition{tag, origin.sequence, origin.timestamp_ns};
-    one.frame_size = sealed_frame_size(encoded_size(arrival.identity.key, arrival.envelope));
-  }
-}
-
-Result<std::vector<Verdict>> Spool::put_batch(std::span<const Arrival> arrivals) {
-  Parts& parts = *parts_;
-  CommitRequest mine;
-  mine.prepared = parts.prepare(arrivals);
-  std::unique_lock lock(parts.queue_mutex);
-  parts.queue.push_back(&mine);
-  parts.queue_changed.wait(lock, [&] { return mine.done || !parts.leading; });
-  if (!mine.done) {
-    parts.leading = true;
-    std::vector<CommitRequest*> group;
-    group.swap(parts.queue);
-    lock.unlock();
-    parts.commit_group(group);
-    lock.lock();
-    for (CommitRequest* request : group) request->done = true;
-    parts.leading = false;
-    parts.queue_changed.notify_all();
-  }
-  lock.unlock();
-  if (mine.error) return *mine.error;
-  return std::move(mine.verdicts);
-}
-
-void Spool::Parts::commit_group(std::span<CommitRequest* const> group) {
-  std::function<void()> wake_up;
-  {
-    Commit commit(*this);
-    const auto refuse_all = [&](const Error& error) {
-      for (CommitRequest* request : group) {
-        if (!request->error) request->error = error;
-      }
-    };
-    if (const auto error = dead_error()) return refuse_all(*error);
-    {
-      const std::lock_guard lock(state_mutex);
-      if (pressure.paused())
-        return refuse_all({ErrorKind::full, std::string("the spool is full: ") + pressure_text(pressure.kind)});
-      wake_up = wake;
-    }
-    const auto give_up = [&](const Error& error) {
-      if (error.kind == ErrorKind::full && !commit.quarantine_is_full()) note_no_room();
-      return fail(error);
-    };
-    std::size_t arrivals = 0;
-    for (const CommitRequest* request : group) arrivals += request->prepared.size();
-    commit.expect(arrivals);
-    for (CommitRequest* request : group) {
-      if (auto taken = commit.take(*request); !taken) request->error = give_up(taken.error());
-      if (const auto error = dead_error()) return refuse_all(*error);
-    }
-    // One sync covers them all before any verdict counts (R7); whoever shares it shares its fate (R14).
-    if (auto finished = commit.finish(); !finished) return refuse_all(give_up(finished.error()));
-    const std::lock_guard lock(state_mutex);
-    for (const CommitRequest* request : group) {
-      if (request->error) continue;
-      for (const Verdict& verdict : request->verdicts) {
-        verdicts.accepted += verdict.kind == VerdictKind::accepted ? 1u : 0u;
-        verdicts.refused += verdict.kind == VerdictKind::refused ? 1u : 0u;
-        verdicts.conflicts += verdict.kind == VerdictKind::conflict ? 1u : 0u;
-        if (verdict.kind != VerdictKind::duplicate) continue;
-        verdicts.duplicate_in_batch += verdict.seen_in == SeenIn::batch ? 1u : 0u;
-        verdicts.duplicate_in_custody += verdict.seen_in == SeenIn::custody ? 1u : 0u;
-        verdicts.duplicate_in_ledger += verdict.seen_in == SeenIn::ledger ? 1u : 0u;
-      }
-    }
-  }
-  if (wake_up) wake_up();
-}
 
 void Commit::expect(std::size_t arrivals) {
   in_group_.reserve(arrivals);
@@ -186,23 +51,79 @@ Result<void> Commit::take(CommitRequest& request) {
 Result<Verdict> Commit::decide(Prepared& prepared) {
   const auto found = look_up(prepared);
   if (!found) return found.error();
-  const bool too_large =
-      prepared.frame_size > parts_.options.limits.max_record_bytes + kFrameHeaderSize + kFrameTagSize;
-  if (found->where != SeenIn::nowhere && found->same_content) {
-    return Verdict{VerdictKind::duplicate, found->where, Reason::none, prepared.id, 0};
-  }
-  // Other content under a known identity (R16).
-  if (found->where != SeenIn::nowhere)
-    return set_aside(prepared, Reason::conflict, VerdictKind::conflict, found->where);
-  if (prepared.arrival->refused != Reason::none) {
-    return set_aside(prepared, prepared.arrival->refused, VerdictKind::refused, SeenIn::nowhere);
-  }
-  if (too_large) return set_aside(prepared, Reason::too_large, VerdictKind::refused, SeenIn::nowhere);
+  if (found->where != SeenIn::nowhere) return decide_known(prepared, *found);
+  const Reason refused = prepared.arrival->refused;
+  if (refused != Reason::none) return set_aside(prepared, {VerdictKind::refused, SeenIn::nowhere, refused, {}, 0});
+  if (is_too_large(prepared))
+    return set_aside(prepared, {VerdictKind::refused, SeenIn::nowhere, Reason::too_large, {}, 0});
+  return take_in(prepared, {VerdictKind::accepted, SeenIn::nowhere, Reason::none, {}, 0});
+}
 
+// Other content under a known identity is never dropped (R16); the same, when the source asks for it, kept once.
+Result<Verdict> Commit::decide_known(Prepared& prepared, const Found& found) {
+  const Arrival& arrival = *prepared.arrival;
+  Verdict verdict{VerdictKind::duplicate, found.where, Reason::none, prepared.id, 0};
+  std::string key;
+  if (!found.same_content) {
+    verdict.kind = VerdictKind::conflict;
+    verdict.reason = Reason::conflict;
+    key = conflict_key(arrival);
+  } else {
+    if (arrival.on_duplicate == OnDuplicate::skip || arrival.refused != Reason::none) return verdict;
+    const auto redelivery = is_redelivery(prepared);
+    if (!redelivery) return redelivery.error();
+    if (*redelivery) return verdict;
+    verdict.reason = Reason::duplicate;
+    key = duplicate_key(arrival);
+  }
+  const auto again = rename(prepared, std::move(key));
+  if (!again) return again.error();
+  if (*again != SeenIn::nowhere) return Verdict{VerdictKind::duplicate, *again, verdict.reason, prepared.id, 0};
+  const bool forward = verdict.kind == VerdictKind::conflict && arrival.on_conflict == OnConflict::forward &&
+                       arrival.refused == Reason::none && !is_too_large(prepared);
+  return forward ? take_in(prepared, verdict) : set_aside(prepared, verdict);
+}
+
+Result<SeenIn> Commit::rename(Prepared& prepared, std::string key) {
+  const Arrival& arrival = *prepared.arrival;
+  prepared.own_key = std::move(key);
+  prepared.id = parts_.keyring->namer().record_id(prepared.own_key);
+  prepared.content.reset();
+  prepared.positional = false;
+  prepared.position->stream_tag = parts_.stream_tag(arrival.envelope.origin.stream, false);
+  prepared.frame_size = sealed_frame_size(encoded_size(prepared.own_key, arrival.envelope));
+  const auto found = look_up(prepared);
+  if (!found) return found.error();
+  return found->where;
+}
+
+// The same message of the stream once more: by its place, which is remembered of every message that was taken.
+Result<bool> Commit::is_redelivery(const Prepared& prepared) {
+  if (prepared.positional) return true;
+  if (const auto earlier = in_group_.find(prepared.id); earlier != in_group_.end())
+    return earlier->second->envelope.origin == prepared.arrival->envelope.origin;
+  {
+    const std::lock_guard lock(parts_.state_mutex);
+    if (const JournalRecord* record = parts_.records.find(prepared.id); record && record->position == prepared.position)
+      return true;
+  }
+  const std::lock_guard lock(parts_.index_mutex);
+  const auto seen = parts_.index->ledger().find(prepared.id, prepared.position);
+  if (!seen) return seen.error();
+  return seen->has_value();
+}
+
+bool Commit::is_too_large(const Prepared& prepared) const {
+  return prepared.frame_size > parts_.options.limits.max_record_bytes + kFrameHeaderSize + kFrameTagSize;
+}
+
+Result<Verdict> Commit::take_in(Prepared& prepared, Verdict verdict) {
   const auto sequence = goes_to_file(prepared) ? add_to_files(prepared) : add_to_batch(prepared);
   if (!sequence) return sequence.error();
   in_group_.emplace(prepared.id, prepared.arrival);
-  return Verdict{VerdictKind::accepted, SeenIn::nowhere, Reason::none, prepared.id, *sequence};
+  verdict.id = prepared.id;
+  verdict.sequence = *sequence;
+  return verdict;
 }
 
 // What the journal is too small for goes to its file at once (R12).
@@ -264,22 +185,10 @@ FrameHeader Commit::header_of(const Prepared& prepared, Sequence sequence) const
 }
 
 // Set aside before anything may be acknowledged (R13): the file is on the medium, and remembered, when this returns.
-Result<Verdict> Commit::set_aside(Prepared& prepared, Reason reason, VerdictKind kind, SeenIn seen) {
-  Prepared own = prepared;
-  std::string key = prepared.arrival->identity.key;
-  if (kind == VerdictKind::conflict) {
-    key = conflict_key(*prepared.arrival);
-    own.id = parts_.keyring->namer().record_id(key);
-    own.content.reset();
-    own.positional = false;
-    own.position->stream_tag = parts_.stream_tag(own.arrival->envelope.origin.stream, false);
-    auto again = look_up(own);
-    if (!again) return again.error();
-    if (again->where != SeenIn::nowhere) return Verdict{VerdictKind::duplicate, again->where, reason, own.id, 0};
-  }
+Result<Verdict> Commit::set_aside(Prepared& prepared, Verdict verdict) {
   {
     const std::lock_guard lock(parts_.index_mutex);
-    const std::uint64_t bytes = parts_.index->quarantine_bytes() + own.frame_size;
+    const std::uint64_t bytes = parts_.index->quarantine_bytes() + prepared.frame_size;
     quarantine_is_full_ = bytes > parts_.options.limits.quarantine_max_bytes;
   }
   if (quarantine_is_full_) {
@@ -288,24 +197,27 @@ Result<Verdict> Commit::set_aside(Prepared& prepared, Reason reason, VerdictKind
     return Error{ErrorKind::full, "the quarantine is full (spool.quarantine_max_bytes)"};
   }
   const Sequence sequence = parts_.next_sequence++;
-  FrameHeader header = header_of(own, sequence);
-  header.content = content_of(own);
+  FrameHeader header = header_of(prepared, sequence);
+  header.content = content_of(prepared);
   Bytes body, frame, note;
-  encode_body(key, own.arrival->envelope, body);
+  encode_body(prepared.key(), prepared.arrival->envelope, body);
   parts_.seal(header, body, frame);
-  parts_.append_note(header, reason, TargetNumber{}, "", note);
-  HOLDFAST_TRY(parts_.files->write_quarantined(own.id, sequence, frame, note));
+  parts_.append_note(header, verdict.reason, TargetNumber{}, "", note);
+  HOLDFAST_TRY(parts_.files->write_quarantined(prepared.id, sequence, frame, note));
   IndexChange change;
-  change.set_aside.push_back({sequence, own.id, reason, TargetNumber{}, own.arrival->route, header.priority,
-                              frame.size() + note.size(), header.accepted_wall_ns});
+  change.set_aside.push_back({sequence, prepared.id, verdict.reason, TargetNumber{}, prepared.arrival->route,
+                              header.priority, frame.size() + note.size(), header.accepted_wall_ns});
   change.add.taken = 1;
-  change.remember.push_back(own.ledger_entry());
+  change.remember.push_back(prepared.ledger_entry());
   if (auto applied = parts_.apply(change, Durability::lazy); !applied) {
-    if (applied.error().kind != ErrorKind::io) HOLDFAST_TRY(undone(parts_.files->remove_quarantined(own.id, sequence)));
+    if (applied.error().kind != ErrorKind::io)
+      HOLDFAST_TRY(undone(parts_.files->remove_quarantined(prepared.id, sequence)));
     return applied.error();
   }
-  in_group_.emplace(own.id, own.arrival);
-  return Verdict{kind, seen, reason, own.id, sequence};
+  in_group_.emplace(prepared.id, prepared.arrival);
+  verdict.id = prepared.id;
+  verdict.sequence = sequence;
+  return verdict;
 }
 
 // Records become due in the order of their sequences, whichever way each goes: a reader's cursor that has passed one
@@ -343,7 +255,7 @@ void Commit::seal_batch() {
       FrameHeader header = header_of(prepared, record.sequence);
       header.content = record.content = content_of(prepared);
       body.clear();
-      encode_body(prepared.arrival->identity.key, prepared.arrival->envelope, body);
+      encode_body(prepared.key(), prepared.arrival->envelope, body);
       const std::span place = std::span(parts_.batch).subspan(kBatchHeaderSize + record.spot.offset, record.spot.size);
       parts_.seal_at(place, header, body);
     }
@@ -425,7 +337,7 @@ Result<Sequence> Commit::add_to_files(Prepared& prepared) {
   FrameHeader header = header_of(prepared, sequence);
   header.content = content_of(prepared);
   Bytes body, frame;
-  encode_body(prepared.arrival->identity.key, prepared.arrival->envelope, body);
+  encode_body(prepared.key(), prepared.arrival->envelope, body);
   parts_.seal(header, body, frame);
   // Whether or not the lot is synced at once, this file is: nothing else holds the record.
   HOLDFAST_TRY(parts_.files->write(prepared.id, sequence, frame, !parts_.whole_sync, parts_.direct_dirty));

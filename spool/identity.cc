@@ -124,6 +124,7 @@ KeyOrReason key_of(const IdentityRule& rule, std::string_view site, const Envelo
     case Strategy::message_id: {
       const std::string_view id = message_id(envelope);
       if (id.empty()) return Reason::no_identity;
+      if (id.size() > kMaxFieldText) return Reason::identity_too_long;
       return message_id_key(rule.scope, site, envelope.origin.stream, id);
     }
     case Strategy::payload_field:

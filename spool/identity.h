@@ -16,6 +16,7 @@ namespace holdfast {
 
 enum class Strategy : std::uint8_t { stream_sequence, message_id, payload_field, payload_hash };
 
+inline constexpr std::size_t kStrategies = 4;
 // As it is written in a configuration, and shown.
 std::string_view strategy_text(Strategy strategy);
 

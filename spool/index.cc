@@ -14,7 +14,7 @@ constexpr const char* kBadPath = "index.bad";
 constexpr const char* kBadWalPath = "index.bad-wal";
 
 constexpr std::uint64_t kApplication = 0x686f6c64;  // "hold", in the database's header
-constexpr std::uint64_t kSchema = 1;
+constexpr std::uint64_t kSchema = 2;
 constexpr std::uint64_t kTidyWalBytes = 4 << 20;    // tidy() checkpoints above it
 constexpr std::uint64_t kLargeWalBytes = 16 << 20;  // apply() does, before it adds to it
 

@@ -56,7 +56,9 @@ struct Prepared {
   std::optional<StreamPosition> position;
   bool positional = false;  // as LedgerEntry
   std::size_t frame_size = 0;
+  std::string own_key;  // not the arrival's: of a conflict, of a duplicate that is kept
 
+  const std::string& key() const { return own_key.empty() ? arrival->identity.key : own_key; }
   std::optional<StreamPosition> looked_up_by() const { return positional ? position : std::nullopt; }
   LedgerEntry ledger_entry() const { return {id, position, positional, content.value_or(ContentDigest{})}; }
 };

@@ -77,7 +77,7 @@ class PathHandler {
   bool on_string(json::string_view part, std::size_t size, Failure&) {
     if (!at_field()) return pass();
     collect(part, size);
-    if (size > kMaxFieldText) return end_field(Reason::field_too_long);
+    if (size > kMaxFieldText) return end_field(Reason::identity_too_long);
     if (size == 0) return end_field(Reason::field_empty);
     return end_field(FieldValue{FieldType::string, std::move(text_)});
   }
@@ -201,7 +201,7 @@ std::optional<Found> find_in_json(const FieldPath& path, std::string_view text) 
 Found find_whole(ByteView payload, bool is_text) {
   if (payload.empty()) return Reason::field_empty;
   const std::size_t size = is_text ? payload.size() : (payload.size() + 2) / 3 * 4;
-  if (size > kMaxFieldText) return Reason::field_too_long;
+  if (size > kMaxFieldText) return Reason::identity_too_long;
   return FieldValue{FieldType::string, is_text ? std::string(as_text(payload)) : to_base64(payload)};
 }
 

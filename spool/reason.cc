@@ -19,11 +19,12 @@ constexpr std::array kReasons{
     Reason::field_object,
     Reason::field_array,
     Reason::field_empty,
-    Reason::field_too_long,
+    Reason::identity_too_long,
     Reason::field_absurd_number,
     Reason::field_repeated,
     Reason::conflict,
     Reason::duplicate_record,
+    Reason::duplicate,
     Reason::damaged,
     Reason::unopenable,
     Reason::undecodable,
@@ -63,8 +64,8 @@ std::string_view reason_text(Reason reason) {
       return "field_array";
     case Reason::field_empty:
       return "field_empty";
-    case Reason::field_too_long:
-      return "field_too_long";
+    case Reason::identity_too_long:
+      return "identity_too_long";
     case Reason::field_absurd_number:
       return "field_absurd_number";
     case Reason::field_repeated:
@@ -73,6 +74,8 @@ std::string_view reason_text(Reason reason) {
       return "conflict";
     case Reason::duplicate_record:
       return "duplicate_record";
+    case Reason::duplicate:
+      return "duplicate";
     case Reason::damaged:
       return "damaged";
     case Reason::unopenable:

@@ -22,12 +22,13 @@ enum class Reason : std::uint16_t {
   field_object = 9,          // an object
   field_array = 10,          // an array
   field_empty = 11,          // an empty string
-  field_too_long = 12,       // a string of more than 1 MiB
+  identity_too_long = 12,    // a string of more than 1 MiB (a message id, too)
   field_absurd_number = 13,  // a number of more than 100 characters when it is written out
   field_repeated = 14,       // an object on the way to it has the same key twice
   // found in custody
   conflict = 20,          // same identity as an earlier record, other content
   duplicate_record = 21,  // same identity and content as an earlier record that was not known when this was taken
+  duplicate = 25,         // same identity and content as an earlier message, kept because the source asks for it
   damaged = 22,           // bytes that are not what was written
   unopenable = 23,        // sealed with a key that is not there, or altered
   undecodable = 24,       // opened, but not a record body that this version knows

@@ -70,12 +70,24 @@ struct SpoolOptions {
   unsigned helpers = 0, removers = 0;
 };
 
+// What becomes of another message with an identity that is known.
+enum class OnConflict : std::uint8_t {  // its content is another
+  quarantine,
+  forward,  // under a key of its own (spool/IDENTITY.md, "Conflicts")
+};
+enum class OnDuplicate : std::uint8_t {  // its content is the same; a redelivery is skipped in any case
+  skip,
+  quarantine,
+};
+
 struct Arrival {
   Envelope envelope;
   Identity identity;              // for a refused one: its refused_key
   Reason refused = Reason::none;  // otherwise: quarantined with this reason, in custody, in the same commit
   RouteNumber route{};
   Priority priority = kNormalPriority;
+  OnConflict on_conflict = OnConflict::quarantine;
+  OnDuplicate on_duplicate = OnDuplicate::skip;
 };
 
 // What can no longer be redelivered.
@@ -88,8 +100,8 @@ struct StreamFloor {
 
 enum class VerdictKind : std::uint8_t {
   accepted,   // a new record
-  duplicate,  // the same identity and content is there or was there
-  conflict,   // the same identity with other content: the newcomer is in quarantine
+  duplicate,  // the same identity and content is there or was there; with a sequence: kept in quarantine all the same
+  conflict,   // the same identity with other content: the newcomer is in quarantine, or forwarded, under its own key
   refused,    // in quarantine with the reason it came with
 };
 enum class SeenIn : std::uint8_t { nowhere, batch, custody, ledger };
@@ -99,8 +111,10 @@ struct Verdict {
   SeenIn seen_in = SeenIn::nowhere;  // duplicate and conflict: where the earlier one was found
   Reason reason = Reason::none;
   RecordId id;
-  Sequence sequence = 0;  // of the new record; 0 for a duplicate
+  Sequence sequence = 0;  // of the new record; 0: there is none
 };
+
+void count(const Verdict& verdict, VerdictCounts& counts);
 
 // Where one target's reading stands. A value of the caller's: a fresh one begins at the oldest.
 struct DueCursor {

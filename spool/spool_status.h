@@ -37,6 +37,8 @@ struct VerdictCounts {
   std::uint64_t accepted = 0, refused = 0;
   std::uint64_t duplicate_in_batch = 0, duplicate_in_custody = 0, duplicate_in_ledger = 0;
   std::uint64_t conflicts = 0;
+  bool operator==(const VerdictCounts&) const = default;
+  std::uint64_t duplicates() const { return duplicate_in_batch + duplicate_in_custody + duplicate_in_ledger; }
 };
 
 struct SpoolStatus {

@@ -76,7 +76,7 @@ TEST(Config, TheGoodFile_IsReadWhole) {
   EXPECT_EQ(config.spool.site, "truck-07");
   EXPECT_EQ(config.key.file, "/etc/holdfast/spool.key");
   ASSERT_EQ(config.sources.size(), 1u);
-  EXPECT_EQ(config.sources[0].subjects, std::vector<std::string>{"telemetry.>"});
+  EXPECT_EQ(config.sources[0].consumer.subjects, std::vector<std::string>{"telemetry.>"});
   EXPECT_EQ(config.sources[0].line, 7);
   ASSERT_EQ(config.targets.size(), 2u);
   EXPECT_EQ(config.targets[1].type, TargetType::file);
@@ -123,6 +123,10 @@ TEST(Config, EveryKeyThatIsWritten_IsUsed) {
   text = replaced(
       text, "identity = \"stream_sequence\"",
       "identity = \"message_id\"\nmessage_id_scope = \"site\"\nbatch = 64\nack_wait = \"10s\"\ncreds_file = \"/c\"\n"
+      "domain = \"edge\"\nconsumer_mode = \"bind\"\ndeliver_policy = \"by_start_time\"\nstart_time = "
+      "\"2026-01-31T12:00:00Z\"\nheaders_only = true\nmax_ack_pending = 500\nmax_deliver = 7\nbackoff = [\"1s\", "
+      "\"30s\"]\nack = \"confirmed\"\ndead_letter = \"dead.telemetry\"\non_conflict = \"forward\"\non_duplicate = "
+      "\"quarantine\"\n"
       "tls_ca = \"/ca\"\ntls_cert = \"/cert\"\ntls_key = \"/key\"");
   text = replaced(text, "url = \"nats://hub.example:4222\"",
                   "url = \"tls://[2001:db8::1]:4222\"\nnkey_file = \"/n\"\nwindow = 10\nwindow_bytes = \"1MiB\"\norder "
@@ -152,7 +156,20 @@ TEST(Config, EveryKeyThatIsWritten_IsUsed) {
   EXPECT_EQ(config.sources[0].identity.strategy, Strategy::message_id);
   EXPECT_EQ(config.sources[0].identity.scope, MessageIdScope::site);
   EXPECT_EQ(config.sources[0].batch, 64u);
-  EXPECT_EQ(config.sources[0].ack_wait, 10s);
+  const SourceConfig& source = config.sources[0];
+  EXPECT_EQ(source.consumer.ack_wait, 10s);
+  EXPECT_EQ(source.domain, "edge");
+  EXPECT_EQ(source.mode, ConsumerMode::bind);
+  EXPECT_EQ(source.consumer.deliver_policy, "by_start_time");
+  EXPECT_EQ(source.consumer.start_time, "2026-01-31T12:00:00Z");
+  EXPECT_TRUE(source.consumer.headers_only);
+  EXPECT_EQ(source.consumer.max_ack_pending, 500);
+  EXPECT_EQ(source.consumer.max_deliver, 7);
+  EXPECT_EQ(source.consumer.backoff, (std::vector<Nanoseconds>{1s, 30s}));
+  EXPECT_EQ(source.ack, AckMode::confirmed);
+  EXPECT_EQ(source.dead_letter, "dead.telemetry");
+  EXPECT_EQ(source.on_conflict, OnConflict::forward);
+  EXPECT_EQ(source.on_duplicate, OnDuplicate::quarantine);
   EXPECT_EQ(config.sources[0].address.creds_file, "/c");
   EXPECT_EQ(config.sources[0].address.tls_ca, "/ca");
   EXPECT_EQ(config.sources[0].address.tls_cert, "/cert");
@@ -354,8 +371,31 @@ const BadFile kBadFiles[] = {
     {"BatchZero", "identity = \"stream_sequence\"", "batch = 0", "h.toml:14: source.batch: must be from 1 to 4,096\n"},
     {"AckWait", "identity = \"stream_sequence\"", "ack_wait = \"10ms\"",
      "h.toml:14: source.ack_wait: must be from 1 s to 1 h 0 min\n"},
-    {"DeadLetter", "identity = \"stream_sequence\"", "dead_letter = \"dlq.telemetry\"",
-     "h.toml:14: source.dead_letter: is not in this version; leave it out, what is refused goes to quarantine\n"},
+    {"DeadLetterPattern", "identity = \"stream_sequence\"", "dead_letter = \"dlq.>\"",
+     "h.toml:14: source.dead_letter: must be a subject without wildcards, like \"dead.telemetry\"\n"},
+    {"DeadLetterOfItsOwn", "identity = \"stream_sequence\"", "dead_letter = \"telemetry.dead\"",
+     "h.toml:7: source.dead_letter: is one of the source's own subjects: dead letters would come round\n"},
+    {"DeliverPolicy", "identity = \"stream_sequence\"", "deliver_policy = \"oldest\"",
+     "h.toml:14: source.deliver_policy: must be one of \"all\", \"new\", \"last\", \"by_start_sequence\", "
+     "\"by_start_time\"\n"},
+    {"StartWithoutPolicy", "identity = \"stream_sequence\"", "start_sequence = 5",
+     "h.toml:14: source.start_sequence: belongs to deliver_policy = \"by_start_sequence\"\n"},
+    {"PolicyWithoutStart", "identity = \"stream_sequence\"", "deliver_policy = \"by_start_time\"",
+     "h.toml:7: source.start_time: is missing; deliver_policy \"by_start_time\" needs it\n"},
+    {"StartTime", "identity = \"stream_sequence\"", "deliver_policy = \"by_start_time\"\nstart_time = \"yesterday\"",
+     "h.toml:15: source.start_time: must be a time like \"2026-01-31T12:00:00Z\"\n"},
+    {"Backoff", "identity = \"stream_sequence\"", "backoff = [\"1s\", \"10ms\"]",
+     "h.toml:14: source.backoff: \"10ms\" must be a duration from 1s to 24h\n"},
+    {"BackoffTooLong", "identity = \"stream_sequence\"", "backoff = [\"1s\", \"2s\"]\nmax_deliver = 1",
+     "h.toml:7: source.backoff: is longer than max_deliver, which a server refuses\n"},
+    {"HeadersOnlyWithoutPayload", "identity = \"stream_sequence\"", "identity = \"payload_hash\"\nheaders_only = true",
+     "h.toml:7: source.headers_only: leaves out the payload, which this identity is made of\n"},
+    {"OneStreamOnTwoServers", "[[target]]\nname = \"hub\"",
+     "[[source]]\nname = \"far\"\ntype = \"nats\"\nurl = \"nats://far:4222\"\nstream = \"TELEMETRY\"\n[[target]]\nname "
+     "= "
+     "\"hub\"",
+     "h.toml:16: source.stream: \"TELEMETRY\" is the stream of source \"local\", too, on another server or in another "
+     "domain: the two would be one in every key\n"},
     {"TwoCredentials", "identity = \"stream_sequence\"", "creds_file = \"/a\"\nnkey_file = \"/b\"",
      "h.toml:7: source.nkey_file: cannot be used together with creds_file; keep one of them\n"},
     {"CertWithoutKey", "identity = \"stream_sequence\"", "tls_ca = \"/ca\"\ntls_cert = \"/a\"",

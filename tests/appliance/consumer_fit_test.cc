@@ -86,6 +86,29 @@ TEST(ConsumerFit, SmallDifferences_AreDrift) {
   }
 }
 
+TEST(ConsumerFit, WhatWasAskedForInPlaceOfTheUsual_IsNoDrift) {
+  ConsumerWish wish;
+  wish.deliver_policy = "by_start_sequence";
+  wish.start_sequence = 7;
+  wish.headers_only = true;
+  wish.max_deliver = 5;
+  wish.backoff = {std::chrono::seconds(1), std::chrono::seconds(5)};
+  const ConsumerConfig asked = asked_consumer(wish);
+  ConsumerConfig made = asked;
+  made.ack_wait = std::chrono::seconds(1);  // a server takes the first of the backoff
+  EXPECT_EQ(fit_of(asked, made, stream_of({"a"})).drift, "");
+  made.start_sequence = 100;  // where it was made again
+  EXPECT_EQ(fit_of(asked, made, stream_of({"a"})).drift, "");
+  made.description.clear();
+  made.headers_only = false;
+  made.max_deliver = -1;
+  made.backoff.clear();
+  const std::string drift = fit_of(asked, made, stream_of({"a"})).drift;
+  for (const char* what : {"no backoff", "payloads, too", "max_deliver is not limited", "deliver_policy"}) {
+    EXPECT_NE(drift.find(what), std::string::npos) << drift;
+  }
+}
+
 TEST(PatternCovers, IsNotFooledByWildcardsOfTheNarrowOne) {
   EXPECT_TRUE(pattern_covers("a.>", "a.b.>"));
   EXPECT_TRUE(pattern_covers("a.>", "a.*"));

@@ -7,6 +7,7 @@
 #include <functional>
 #include <set>
 
+#include "tests/support/scripted_target.h"
 #include "tests/support/spool_world.h"
 
 namespace holdfast {
@@ -56,8 +57,11 @@ class IntakeTest : public ::testing::Test {
 
   void begin() {
     ASSERT_TRUE(world_.open()) << world_.last_error;
+    auto target = with_dead_letters_ ? std::make_unique<ScriptedTarget>() : nullptr;
+    dead_target_ = target.get();
+    dead_letters_.emplace(std::move(target), "dead");
     router_.emplace(std::vector<RouteRule>{{{"telemetry.>"}, world_.route, kNormalPriority}});
-    intake_.emplace(source_, *world_.spool, *router_, rules_, progress_);
+    intake_.emplace(source_, *world_.spool, *router_, *dead_letters_, rules_, progress_);
   }
 
   Incoming incoming(std::uint64_t number) {
@@ -95,7 +99,10 @@ class IntakeTest : public ::testing::Test {
 
   SpoolWorld world_;
   ScriptedSource source_;
-  IntakeRules rules_{"truck-07", {}, 256};
+  bool with_dead_letters_ = false;
+  ScriptedTarget* dead_target_ = nullptr;
+  std::optional<DeadLetters> dead_letters_;
+  IntakeRules rules_{.site = "truck-07", .identity = {}};
   Progress progress_;
   std::optional<Router> router_;
   std::optional<Intake> intake_;
@@ -115,6 +122,51 @@ TEST_F(IntakeTest, WhatIsPulled_IsInCustodyBeforeItIsAcknowledged) {
   world_.forget();
   begin();
   EXPECT_EQ(due(), 100u);
+}
+
+class DeadLetterTest : public IntakeTest {
+ protected:
+  void SetUp() override {
+    with_dead_letters_ = true;
+    begin();
+  }
+};
+
+TEST_F(DeadLetterTest, WhatIsRefused_IsPublishedAside_AndAcknowledgedOnceItIsStored) {
+  arrive(1, 2);
+  source_.waiting.front().unreadable = Reason::undecodable_headers;
+  dead_target_->script([&](const Delivery& delivery) -> std::optional<Outcome> {
+    EXPECT_EQ(delivery.record->envelope.subject, "dead");
+    EXPECT_TRUE(source_.acknowledged.empty());
+    return std::nullopt;
+  });
+  EXPECT_EQ(step(), IntakeRound::took);
+  EXPECT_EQ(dead_target_->taken().size(), 1u);
+  EXPECT_EQ(source_.acknowledged, (std::vector<std::string>{"1", "2"}));
+  EXPECT_TRUE(quarantined().empty());
+  EXPECT_EQ(world_.spool->status().in_custody, 1u);
+}
+
+TEST_F(DeadLetterTest, WhatCannotBePublishedAside_GoesToQuarantine_AndIsCounted) {
+  arrive(1, 2);
+  source_.waiting.front().unreadable = Reason::undecodable_headers;
+  dead_target_->cut_off(true);
+  EXPECT_EQ(step(), IntakeRound::took);
+  EXPECT_EQ(source_.acknowledged.size(), 2u);
+  EXPECT_EQ(quarantined(), std::multiset<Reason>{Reason::undecodable_headers});
+  const VerdictTally tally = intake_->tallies()[static_cast<std::size_t>(Strategy::stream_sequence)];
+  EXPECT_EQ(tally.counts.accepted, 1u);
+  EXPECT_EQ(tally.counts.refused, 1u);
+  EXPECT_EQ(tally.last_reason, Reason::undecodable_headers);
+}
+
+TEST_F(DeadLetterTest, ADeadLetterThatComesRound_IsNotPublishedAgain) {
+  arrive(1, 1);
+  source_.waiting.front().unreadable = Reason::undecodable_headers;
+  source_.waiting.front().envelope.headers.push_back({"Holdfast-Error", "no_identity"});
+  EXPECT_EQ(step(), IntakeRound::took);
+  EXPECT_TRUE(dead_target_->taken().empty());
+  EXPECT_EQ(quarantined().size(), 1u);
 }
 
 TEST_F(IntakeTest, AtTheAcknowledgement_TheMessagesAreWhole) {
@@ -155,7 +207,7 @@ TEST_F(IntakeTest, ARedelivery_IsAcknowledgedAndNoSecondRecord) {
 
 TEST_F(IntakeTest, WhatCannotBeDelivered_IsSetAsideWithItsReason_AndBlocksNothing) {
   rules_.identity.strategy = Strategy::message_id;
-  intake_.emplace(source_, *world_.spool, *router_, rules_, progress_);
+  intake_.emplace(source_, *world_.spool, *router_, *dead_letters_, rules_, progress_);
   Incoming good = incoming(1);
   good.envelope.headers.push_back({"Nats-Msg-Id", "a"});
   Incoming lost_its_way = incoming(2);
@@ -214,7 +266,7 @@ TEST_F(IntakeTest, AFullSpool_PausesTheSource_AndGoesOnWhenThereIsRoom) {
 
 TEST_F(IntakeTest, WhatTheDiskHasNoRoomFor_IsKeptAndOfferedAgain) {
   rules_.batch = 50;
-  intake_.emplace(source_, *world_.spool, *router_, rules_, progress_);
+  intake_.emplace(source_, *world_.spool, *router_, *dead_letters_, rules_, progress_);
   arrive(1, 5000);
   world_.fs.fail_next({FaultKind::full, true});
   int round = 0;

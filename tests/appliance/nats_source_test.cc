@@ -77,9 +77,9 @@ class NatsSourceTest : public ::testing::Test {
     options.nats.url = server_.url();
     options.nats.connect_limit = seconds(5);
     options.stream = "S";
-    options.consumer = "holdfast";
+    options.consumer.name = "holdfast";
     options.batch = 64;
-    options.ack_wait = seconds(5);
+    options.consumer.ack_wait = seconds(5);
     return options;
   }
   std::unique_ptr<NatsSource> start(const NatsSourceOptions& options) {
@@ -206,7 +206,7 @@ TEST_F(NatsSourceTest, Paused_AsksForNothingMoreAndKeepsWhatCameAlive) {
   client.make_stream("S", {"s.>"});
   client.publish_many("s.a", 1, 1000);
   NatsSourceOptions fast = options();
-  fast.ack_wait = seconds(1);
+  fast.consumer.ack_wait = seconds(1);
   auto source = start(fast);
   auto held = pull_some(*source, 10);
   source->pause(true);
@@ -226,7 +226,7 @@ TEST_F(NatsSourceTest, LostAcknowledgement_ComesAgain) {
   client.make_stream("S", {"s.>"});
   client.publish_many("s.a", 1, 3);
   NatsSourceOptions fast = options();
-  fast.ack_wait = seconds(1);
+  fast.consumer.ack_wait = seconds(1);
   auto source = start(fast);
   ASSERT_EQ(pull_some(*source, 3).size(), 3u);  // and then the process ends before it acknowledges
   source.reset();
@@ -256,7 +256,7 @@ TEST_F(NatsSourceTest, Destroyed_GivesBackWhatWasNotTaken) {
   client.make_stream("S", {"s.>"});
   client.publish_many("s.a", 1, 200);
   NatsSourceOptions patient = options();
-  patient.ack_wait = seconds(60);  // without being told the server would wait for so long
+  patient.consumer.ack_wait = seconds(60);  // without being told the server would wait for so long
   auto source = start(patient);
   ASSERT_EQ(take(*source, 30), numbers(1, 30));
   source.reset();
@@ -434,7 +434,7 @@ TEST_F(NatsSourceTest, OneSubject_IsFiltered) {
   client.publish_many("s.b.x", 101, 5);
   client.publish_many("s.a.y", 6, 5);
   NatsSourceOptions one = options();
-  one.subjects = {"s.a.>"};
+  one.consumer.subjects = {"s.a.>"};
   auto source = start(one);
   EXPECT_EQ(take(*source, 10), numbers(1, 10));
   EXPECT_TRUE(take(*source, 1, seconds(1)).empty());
@@ -446,7 +446,7 @@ TEST_F(NatsSourceTest, SubjectThatIsAllOfTheStream_Flows) {
   client.make_stream("S", {"s.>"});
   client.publish_many("s.a.x", 1, 5);
   NatsSourceOptions one = options();
-  one.subjects = {"s.>"};
+  one.consumer.subjects = {"s.>"};
   auto source = start(one);
   EXPECT_EQ(take(*source, 5), numbers(1, 5));
 }
@@ -458,7 +458,7 @@ TEST_F(NatsSourceTest, SeveralSubjects_FlowWhereTheServerCanAndAreHeldWhereItIgn
   client.publish_many("s.b", 101, 5);
   client.publish_many("s.c", 6, 5);
   NatsSourceOptions two = options();
-  two.subjects = {"s.a", "s.c"};
+  two.consumer.subjects = {"s.a", "s.c"};
   auto source = start(two);
   if (server_is_at_least(2, 10)) {
     EXPECT_EQ(take(*source, 10), numbers(1, 10));
@@ -498,7 +498,7 @@ TEST_F(NatsSourceTest, ConsumerWithOtherSubjects_IsHeldUntilItIsMended) {
   client.publish_many("s.b", 101, 5);
   client.publish_many("s.a", 1, 5);
   NatsSourceOptions one = options();
-  one.subjects = {"s.a"};
+  one.consumer.subjects = {"s.a"};
   auto source = start(one);
   ASSERT_TRUE(reaches(*source, SourceState::held));
   EXPECT_TRUE(take(*source, 1, milliseconds(500)).empty());

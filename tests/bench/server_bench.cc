@@ -113,7 +113,7 @@ class Servers {
     options.name = "edge";
     options.nats.url = edge_->url();
     options.stream = "EDGE";
-    options.consumer = fmt::format("c{}", ++consumers_);
+    options.consumer.name = fmt::format("c{}", ++consumers_);
     NatsSource source(options, [](const std::string&, std::uint64_t) { return std::optional<StreamPosition>(); });
     Meter meter(count_);
     const double before = processor_time_of(::getpid());

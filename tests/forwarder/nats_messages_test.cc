@@ -246,6 +246,33 @@ TEST(Requests, AreWhatTheServerReads) {
   EXPECT_EQ(next_message_request(3, "a.\">"), R"({"seq":3,"next_by_subj":"a.\">"})");
 }
 
+TEST(Requests, GoToAnotherDomain) {
+  EXPECT_EQ(in_domain(stream_info_subject("S"), "edge"), "$JS.edge.API.STREAM.INFO.S");
+  EXPECT_EQ(in_domain(stream_info_subject("S"), ""), "$JS.API.STREAM.INFO.S");
+  EXPECT_EQ(in_domain("$JS.ACK.S.c.1.1.1.1.1", "edge"), "$JS.ACK.S.c.1.1.1.1.1");
+}
+
+// What the server says of a consumer is what it was asked for.
+TEST(Requests, EveryWishForAConsumer_IsReadBack) {
+  ConsumerConfig config;
+  config.name = "c";
+  config.deliver_policy = "by_start_time";
+  config.start_time = "2026-01-31T12:00:00Z";
+  config.headers_only = true;
+  config.backoff = {std::chrono::seconds(1), std::chrono::seconds(5)};
+  const std::string request = create_consumer_request("S", config);
+  const std::string start = R"("config":)";
+  std::string written = request.substr(request.find(start) + start.size());
+  written.resize(written.find(R"(,"action")"));
+  const auto info = parse_consumer_info(R"({"created":"t","config":)" + written + "}");
+  const auto* read = std::get_if<ConsumerInfo>(&info);
+  ASSERT_NE(read, nullptr) << request;
+  EXPECT_EQ(read->config.start_time, config.start_time);
+  EXPECT_EQ(read->config.backoff, config.backoff);
+  EXPECT_TRUE(read->config.headers_only);
+  EXPECT_EQ(read->config.deliver_policy, "by_start_time");
+}
+
 TEST(Limits, NamesThatWouldChangeAnApiSubject_AreRefused) {
   for (const char* name : {"S", "TELEMETRY", "a-b_c", "stream1"}) EXPECT_TRUE(valid_api_name(name)) << name;
   for (const char* name : {"", "a.b", "a*", ">", "a b", "a\tb", "a/b", "a\\b", "a\x7f"})

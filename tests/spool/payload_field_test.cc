@@ -225,9 +225,9 @@ TEST(PayloadField, NumbersOffThePath_MayBeAbsurd) {
 TEST(PayloadField, AString_IsTakenUpToItsBound) {
   const std::string longest(kMaxFieldText, 's');
   EXPECT_EQ(find("id", R"({"id":")" + longest + "\"}"), string(longest));
-  EXPECT_EQ(refusal("id", R"({"id":"s)" + longest + "\"}"), Reason::field_too_long);
+  EXPECT_EQ(refusal("id", R"({"id":"s)" + longest + "\"}"), Reason::identity_too_long);
   EXPECT_EQ(find("id", R"({"x":"s)" + longest + R"(","id":1})"), number("1"));
-  EXPECT_EQ(refusal("id", R"({"id":")" + longest + R"(\n"})"), Reason::field_too_long);
+  EXPECT_EQ(refusal("id", R"({"id":")" + longest + R"(\n"})"), Reason::identity_too_long);
 }
 
 constexpr const char* kEnvelopePaths[] = {
@@ -274,10 +274,10 @@ TEST(PayloadField, OfAnEnvelope_HasTheSameBounds) {
   EXPECT_EQ(refusal("payload", ""), Reason::field_empty);
   EXPECT_EQ(find("_nats_sinks.size_bytes", ""), number("0"));
   EXPECT_EQ(find("payload", std::string(kMaxFieldText, 'x')), string(std::string(kMaxFieldText, 'x')));
-  EXPECT_EQ(refusal("payload", std::string(kMaxFieldText + 1, 'x')), Reason::field_too_long);
+  EXPECT_EQ(refusal("payload", std::string(kMaxFieldText + 1, 'x')), Reason::identity_too_long);
   const std::size_t most = kMaxFieldText / 4 * 3;
   EXPECT_EQ(std::get<FieldValue>(find("payload", std::string(most, '\xff'))).text.size(), kMaxFieldText);
-  EXPECT_EQ(refusal("payload", std::string(most + 1, '\xff')), Reason::field_too_long);
+  EXPECT_EQ(refusal("payload", std::string(most + 1, '\xff')), Reason::identity_too_long);
 }
 
 // Half a minute is far above what any of them takes, sanitizers included, and far below what a payload costs that is
@@ -286,8 +286,8 @@ TEST(PayloadField, OfAHugePayload_IsFoundInLinearTime) {
   constexpr std::size_t kHuge = 20'000'000;
   const std::pair<std::string, Found> all[] = {
       {R"({"id":1,"x":")" + std::string(3 * kHuge, 'x') + "\"}", number("1")},
-      {R"({"id":")" + std::string(kHuge, 'x') + "\"}", Reason::field_too_long},
-      {R"({"id":")" + repeated("\\n", kHuge / 2) + "\"}", Reason::field_too_long},
+      {R"({"id":")" + std::string(kHuge, 'x') + "\"}", Reason::identity_too_long},
+      {R"({"id":")" + repeated("\\n", kHuge / 2) + "\"}", Reason::identity_too_long},
       {R"({")" + std::string(kHuge, 'x') + R"(":0,"id":1})", number("1")},
       {R"({"id":)" + std::string(kHuge, '9') + "}", Reason::field_absurd_number},
       {R"({"id":1e)" + std::string(kHuge, '0') + "}", number("1")},

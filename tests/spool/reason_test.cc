@@ -52,7 +52,7 @@ TEST(Reason, Numbers_StayWhatTheyWere) {
       {9, "field_object"},
       {10, "field_array"},
       {11, "field_empty"},
-      {12, "field_too_long"},
+      {12, "identity_too_long"},
       {13, "field_absurd_number"},
       {14, "field_repeated"},
       {20, "conflict"},

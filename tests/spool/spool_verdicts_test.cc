@@ -51,8 +51,69 @@ TEST_P(SpoolVerdicts, AConflict_IsKeptUnderItsOwnIdentityAndDigest) {
   EXPECT_EQ(header->content, namer.content_digest(header->id, envelope.subject, envelope.payload));
 }
 
+TEST_P(SpoolVerdicts, AConflictThatIsForwarded_IsARecordOfItsOwn_AndKnownAgain) {
+  SpoolWorld world;
+  ASSERT_TRUE(world.open());
+  ASSERT_TRUE(world.spool->put_batch(std::vector<Arrival>{message_with_id(world, 1, GetParam())}).ok());
+  Arrival other = message_with_id(world, 1, GetParam(), "other");
+  other.on_conflict = OnConflict::forward;
+  const auto first = world.spool->put_batch(std::vector<Arrival>{other});
+  ASSERT_TRUE(first.ok());
+  EXPECT_EQ(first->front().kind, VerdictKind::conflict);
+  EXPECT_GT(first->front().sequence, 0u);
+  DueCursor cursor;
+  const auto due = world.spool->due(world.hub, Drain::fifo, cursor, 10, 1u << 20);
+  ASSERT_TRUE(due.ok());
+  ASSERT_EQ(due->size(), 2u);
+  EXPECT_EQ(due->at(1).key.rfind(due->at(0).key + ":conflict:", 0), 0u);
+  EXPECT_TRUE(world.spool->list_quarantine(0, 10)->empty());
+  for (int life = 0; life < 2; ++life) {
+    const auto again = world.spool->put_batch(std::vector<Arrival>{other});
+    ASSERT_TRUE(again.ok());
+    EXPECT_EQ(again->front().kind, VerdictKind::duplicate);
+    while (world.deliver(world.hub) > 0) {
+    }
+    ASSERT_TRUE(world.close());
+    world.forget();
+    ASSERT_TRUE(world.open());
+    ASSERT_TRUE(world.settle_down());
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Identities, SpoolVerdicts, testing::Bool(),
                          [](const auto& param) { return param.param ? "stream_sequence" : "message_id"; });
+
+// One event that two messages describe, and the source wants to see the second.
+TEST(SpoolVerdictsToo, ADuplicateThatIsKept_IsKeptOnce_AndARedeliveryNever) {
+  SpoolWorld world;
+  ASSERT_TRUE(world.open());
+  Arrival one = message_with_id(world, 1, false), two = one;
+  one.on_duplicate = two.on_duplicate = OnDuplicate::quarantine;
+  two.envelope.origin.sequence = 2;
+  const auto put = [&](const Arrival& arrival) {
+    const auto verdicts = world.spool->put_batch(std::vector<Arrival>{arrival});
+    EXPECT_TRUE(verdicts.ok());
+    return verdicts.ok() ? verdicts->front() : Verdict{};
+  };
+  EXPECT_EQ(put(one).kind, VerdictKind::accepted);
+  for (const char* known : {"in the journal", "in the ledger", "in the ledger for long"}) {
+    EXPECT_EQ(put(one).sequence, 0u) << known;
+    const Verdict kept = put(two);
+    EXPECT_EQ(kept.kind, VerdictKind::duplicate) << known;
+    EXPECT_EQ(kept.sequence > 0, known == std::string("in the journal")) << known;
+    EXPECT_EQ(world.spool->list_quarantine(0, 10)->size(), 1u) << known;
+    while (world.deliver(world.hub) > 0) {
+    }
+    ASSERT_TRUE(world.close());
+    world.forget();
+    ASSERT_TRUE(world.open());
+    ASSERT_TRUE(world.settle_down());
+  }
+  EXPECT_EQ(world.spool->list_quarantine(0, 10)->front().reason, Reason::duplicate);
+  const auto audit = world.spool->audit();
+  ASSERT_TRUE(audit.ok());
+  EXPECT_TRUE(audit->balanced());
+}
 
 TEST(SpoolVerdictsToo, OtherContentUnderTheIdentityOfAFile_IsAConflict) {
   SpoolWorld world;

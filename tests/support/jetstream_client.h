@@ -10,6 +10,7 @@
 
 #include "forwarder/nats_connection.h"
 #include "forwarder/nats_messages.h"
+#include "forwarder/nats_stream.h"
 #include "tests/support/patience.h"
 
 namespace holdfast {
