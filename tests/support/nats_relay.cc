@@ -19,24 +19,31 @@ namespace {
 constexpr int kLookMilliseconds = 5;         // between two looks at what the callers want
 constexpr std::size_t kMostOut = 16u << 20;  // of one way; then it is not read from
 
-int open_socket() {
-  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+int open_socket(int family) {
+  const int fd = ::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
   CHECK(fd >= 0);
   return fd;
 }
 
-sockaddr_in loopback(int port) {
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  address.sin_port = htons(static_cast<std::uint16_t>(port));
-  return address;
+// Connected to a port of the loopback by its other name, ::ffff:127.0.0.1: a connection of forwarder/nats_connection in
+// this process finds its socket by the server's address (own_socket.h), and must not take this one for its own.
+int connect_to(int port) {
+  const int fd = open_socket(AF_INET6);
+  sockaddr_in6 address{};
+  address.sin6_family = AF_INET6;
+  CHECK(::inet_pton(AF_INET6, "::ffff:127.0.0.1", &address.sin6_addr) == 1);
+  address.sin6_port = htons(static_cast<std::uint16_t>(port));
+  if (::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) return fd;
+  ::close(fd);
+  return -1;
 }
 
 }  // namespace
 
-NatsRelay::NatsRelay(int server_port) : server_port_(server_port), listener_(open_socket()) {
-  sockaddr_in address = loopback(0);
+NatsRelay::NatsRelay(int server_port) : server_port_(server_port), listener_(open_socket(AF_INET)) {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   socklen_t size = sizeof address;
   CHECK(::bind(listener_, reinterpret_cast<const sockaddr*>(&address), size) == 0);
   CHECK(::listen(listener_, 16) == 0);
@@ -115,10 +122,8 @@ void NatsRelay::run(const std::stop_token& stop) {
 void NatsRelay::accept_one() {
   const int client = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
   if (client < 0) return;
-  const int server = open_socket();
-  const sockaddr_in address = loopback(server_port_);
-  if (::connect(server, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
-    ::close(server);
+  const int server = connect_to(server_port_);
+  if (server < 0) {
     ::close(client);
     return;
   }
