@@ -78,6 +78,7 @@ Result<Custody> open_custody(const Config& config, const SecretKey& key) {
   SpoolOptions options = config.spool;
   options.helpers = helpers_of_this_machine();
   options.removers = kRemovers;
+  for (const SourceConfig& source : config.sources) options.source_streams.push_back(source.stream);
   auto spool = Spool::open(*custody.files, system_clock(), options, key);
   if (!spool) return Error{spool.error().kind, spool_directory(config) + ": " + spool.error().text};
   custody.spool = std::move(*spool);

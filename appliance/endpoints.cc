@@ -30,10 +30,13 @@ std::unique_ptr<Source> make_source(const SourceConfig& config, Spool& spool) {
   options.subjects = config.subjects;
   options.batch = config.batch;
   options.ack_wait = config.ack_wait;
-  return std::make_unique<NatsSource>(std::move(options),
-                                      [&spool](const std::string& stream, std::uint64_t at_or_below) {
-                                        return spool.last_position(stream, at_or_below);
-                                      });
+  StreamMemory memory;
+  memory.last_committed = [&spool, stream = config.stream](std::uint64_t at_or_below) {
+    return spool.last_committed(stream, at_or_below);
+  };
+  memory.first_committed = [&spool, stream = config.stream] { return spool.first_committed(stream); };
+  memory.note = [&spool, source = config.name](const StreamFloor& floor) { spool.note_stream(source, floor); };
+  return std::make_unique<NatsSource>(std::move(options), std::move(memory));
 }
 
 std::unique_ptr<Target> make_target(const TargetConfig& config, const std::string& site) {

@@ -135,7 +135,7 @@ Result<StreamVerdict> NatsSource::check(NatsConnection& connection, const Found&
   }
   const std::string subject = get_message_subject(options_.stream);
   StreamQuestions questions;
-  questions.committed = [&](std::uint64_t at_or_below) { return last_position_(options_.stream, at_or_below); };
+  questions.committed = memory_.last_committed;
   questions.stored = [&](std::uint64_t sequence) {
     return stored_or_none(ask(connection, subject, get_message_request(sequence), parse_stored_message));
   };
@@ -200,6 +200,7 @@ NatsSource::Bind NatsSource::bind(NatsConnection& connection, const std::stop_to
     return refuse(SourceState::held,
                   fmt::format("consumer {} of stream {}: {}", options_.consumer, options_.stream, fit.hold));
   }
+  note_floor(found->stream, found->consumer);
   enter(connection, *found, fit.drift.empty() ? "" : fmt::format("consumer {}: {}", options_.consumer, fit.drift));
   return Bind::bound;
 }
@@ -226,6 +227,13 @@ void NatsSource::enter(NatsConnection& connection, const Found& found, std::stri
   status_.pending = found.consumer.pending;
 }
 
+void NatsSource::note_floor(const StreamInfo& stream, const ConsumerInfo& consumer) {
+  StreamFloor floor{options_.stream, std::min(stream.first_sequence, consumer.floor_sequence + 1), std::nullopt};
+  const Moment now = std::chrono::steady_clock::now();
+  if (const auto until = acknowledged_.see(consumer, now)) floor.acknowledged_ago = now - *until;
+  memory_.note(floor);
+}
+
 // The consumer, and when it is time the stream, are still those that we are bound to. False: look at everything anew.
 bool NatsSource::still_good(const Connection& connection, bool check_stream_too) {
   const auto told =
@@ -248,6 +256,7 @@ bool NatsSource::still_good(const Connection& connection, bool check_stream_too)
   if (info == nullptr) return false;
   const auto verdict = check(*connection, {*info, *consumer});
   if (!verdict.ok() || verdict->went_back) return false;
+  note_floor(*info, *consumer);
   const std::lock_guard lock(mutex_);
   seen_.last_sequence = std::max(seen_.last_sequence, info->last_sequence);
   return true;

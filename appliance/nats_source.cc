@@ -29,10 +29,10 @@ constexpr int kMostBindings = 32;  // on one connection: each leaves a subscript
 
 }  // namespace
 
-NatsSource::NatsSource(NatsSourceOptions options, LastPosition last_position)
+NatsSource::NatsSource(NatsSourceOptions options, StreamMemory memory)
     : options_(std::move(options)),
       asked_(asked_consumer({options_.consumer, options_.subjects, options_.ack_wait})),
-      last_position_(std::move(last_position)) {
+      memory_(std::move(memory)) {
   status_.name = options_.name;
   if (!valid_api_name(options_.stream) || !valid_api_name(options_.consumer)) {
     status_.state = SourceState::held;

@@ -9,7 +9,7 @@
 // else's it holds and says so. Acknowledgements are for one incarnation of the consumer: what was pulled from an
 // earlier one is not acknowledged.
 //
-// Threads: as Source says. `last_position` is called from the source's own thread.
+// Threads: as Source says. `memory` is asked from the source's own thread.
 #pragma once
 
 #include <condition_variable>
@@ -19,13 +19,14 @@
 #include <mutex>
 #include <thread>
 
+#include "appliance/acknowledged_mark.h"
 #include "appliance/consumer_fit.h"
 #include "appliance/in_hand.h"
 #include "appliance/pull_credit.h"
 #include "appliance/source.h"
 #include "appliance/stream_check.h"
 #include "forwarder/nats_connection.h"
-#include "spool/identity.h"
+#include "spool/spool.h"
 
 namespace holdfast {
 
@@ -40,13 +41,16 @@ struct NatsSourceOptions {
   Nanoseconds check_every = std::chrono::minutes(1);  // whether the stream went back
 };
 
-// The last position committed for a stream at or below a sequence (Spool::last_position).
-using LastPosition =
-    std::function<Result<std::optional<StreamPosition>>(const std::string& stream, std::uint64_t at_or_below)>;
+// What the spool remembers of the stream, and is told of it (Spool::last_committed, first_committed, note_stream).
+struct StreamMemory {
+  std::function<Result<std::vector<StreamPosition>>(std::uint64_t at_or_below)> last_committed;
+  std::function<Result<std::optional<std::uint64_t>>()> first_committed;
+  std::function<void(const StreamFloor&)> note;
+};
 
 class NatsSource : public Source {
  public:
-  NatsSource(NatsSourceOptions options, LastPosition last_position);
+  NatsSource(NatsSourceOptions options, StreamMemory memory);
   // Within some seconds: what was acknowledged is sent, what was not is given back, to be handed out again soon.
   ~NatsSource() override;
 
@@ -86,6 +90,7 @@ class NatsSource : public Source {
   Bind fail(std::string why);
   bool still_good(const Connection& connection, bool check_stream_too);
   void enter(NatsConnection& connection, const Found& found, std::string drift);
+  void note_floor(const StreamInfo& stream, const ConsumerInfo& consumer);
 
   // Messages (nats_delivery.cc).
   void arrived(const NatsMessage& message, std::uint64_t binding, std::uint64_t incarnation);
@@ -97,7 +102,7 @@ class NatsSource : public Source {
 
   const NatsSourceOptions options_;
   const ConsumerConfig asked_;
-  const LastPosition last_position_;
+  const StreamMemory memory_;
 
   mutable std::mutex mutex_;
   std::condition_variable arrived_;        // for pull
@@ -114,6 +119,7 @@ class NatsSource : public Source {
   Nanoseconds ack_wait_{0};
   StreamSeen seen_;
   ConsumerInfo known_;     // the consumer as last told; no time of creation: never
+  AcknowledgedMark acknowledged_;
   Moment ask_again_at_{};  // not before: requests are being refused
   bool paused_ = false;
   bool interrupted_ = false;

@@ -25,12 +25,12 @@ class Check {
     for (int i = 0; i < kMostPositions && asked < kMostStored; ++i) {
       const auto committed = ask_.committed(below);
       if (!committed.ok()) return committed.error();
-      if (!*committed || (*committed)->sequence == 0) return Agreement::unknown;
-      const StreamPosition position = **committed;
-      below = position.sequence - 1;
-      if (ask_.in_hand(position.sequence)) continue;
+      if (committed->empty() || committed->front().sequence == 0) return Agreement::unknown;
+      const std::uint64_t sequence = committed->front().sequence;
+      below = sequence - 1;
+      if (ask_.in_hand(sequence)) continue;
       ++asked;
-      const auto agreement = compare(position);
+      const auto agreement = compare(*committed);
       if (!agreement.ok() || *agreement != Agreement::unknown) return agreement;
     }
     return Agreement::unknown;
@@ -59,8 +59,8 @@ class Check {
       const auto committed = ask_.committed(middle);
       if (!committed.ok()) return committed.error();
       Agreement agreement = Agreement::same;
-      if (*committed && (*committed)->sequence > good) {
-        const auto compared = compare(**committed);
+      if (!committed->empty() && committed->front().sequence > good) {
+        const auto compared = compare(*committed);
         if (!compared.ok()) return compared.error();
         agreement = *compared;
       }
@@ -72,12 +72,16 @@ class Check {
   }
 
  private:
-  Result<Agreement> compare(const StreamPosition& position) {
-    if (position.sequence > stream_.last_sequence) return Agreement::other;
-    const auto stored = ask_.stored(position.sequence);
+  // What was committed at one sequence with what the stream has there.
+  Result<Agreement> compare(const std::vector<StreamPosition>& committed) {
+    const std::uint64_t sequence = committed.front().sequence;
+    if (sequence > stream_.last_sequence) return Agreement::other;
+    const auto stored = ask_.stored(sequence);
     if (!stored.ok()) return stored.error();
     if (!*stored) return Agreement::unknown;
-    return (*stored)->timestamp_ns == position.timestamp_ns ? Agreement::same : Agreement::other;
+    const bool known = std::ranges::any_of(
+        committed, [&](const StreamPosition& one) { return one.timestamp_ns == (*stored)->timestamp_ns; });
+    return known ? Agreement::same : Agreement::other;
   }
 
   const StreamInfo& stream_;

@@ -3,7 +3,8 @@
 //
 // Comparing the consumer with the stream's last sequence is not enough: once enough new messages have come they look
 // right again. So what was committed is compared with what the stream has at that place: another timestamp is another
-// message. A stream's history is a prefix: where one message agrees, all before it do. Pure: it asks through functions.
+// message, be it earlier or later (a clock may have gone back too). A stream's history is a prefix: where one message
+// agrees, all before it do. Pure: it asks through functions.
 #pragma once
 
 #include <functional>
@@ -23,8 +24,8 @@ struct StreamSeen {
 };
 
 struct StreamQuestions {
-  // The greatest committed position at or below a sequence; of several with one sequence the latest.
-  std::function<Result<std::optional<StreamPosition>>(std::uint64_t at_or_below)> committed;
+  // What was committed at the greatest sequence at or below one: several where the stream gave it again.
+  std::function<Result<std::vector<StreamPosition>>(std::uint64_t at_or_below)> committed;
   // The message at a sequence. Nothing: it is not there (any more).
   std::function<Result<std::optional<StoredMessage>>(std::uint64_t sequence)> stored;
   // The first message that matches a filter (">": all).

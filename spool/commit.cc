@@ -80,17 +80,19 @@ std::vector<Prepared> Spool::Parts::prepare(std::span<const Arrival> arrivals) c
 void Spool::Parts::prepare(std::span<const Arrival> arrivals, std::span<Prepared> prepared) const {
   const Namer& namer = keyring->namer();
   std::uint64_t tag = 0;
-  const std::string* tagged = nullptr;  // the stream that it is of: a batch comes from one
+  const Prepared* tagged = nullptr;  // that it is of: a batch comes from one stream, and is identified in one way
   for (std::size_t i = 0; i < arrivals.size(); ++i) {
     const Arrival& arrival = arrivals[i];
     Prepared& one = prepared[i];
     one.arrival = &arrival;
     one.id = namer.record_id(arrival.identity.key);
-    if (arrival.identity.positional && arrival.refused == Reason::none) {
-      const Origin& origin = arrival.envelope.origin;
-      if (tagged == nullptr || *tagged != origin.stream) tag = stream_tag(*(tagged = &origin.stream));
-      one.position = StreamPosition{tag, origin.sequence, origin.timestamp_ns};
-    }
+    one.positional = arrival.identity.strategy == Strategy::stream_sequence && arrival.refused == Reason::none;
+    const Origin& origin = arrival.envelope.origin;
+    const bool same_tag = tagged != nullptr && tagged->positional == one.positional &&
+                          tagged->arrival->envelope.origin.stream == origin.stream;
+    if (!same_tag) tag = stream_tag(origin.stream, one.positional);
+    tagged = &one;
+    one.position = StreamPosition{tag, origin.sequence, origin.timestamp_ns};
     one.frame_size = sealed_frame_size(encoded_size(arrival.identity.key, arrival.envelope));
   }
 }
@@ -230,8 +232,8 @@ Result<Commit::Found> Commit::look_up_older(Prepared& prepared) {
   std::optional<Seen> seen;
   {
     const std::lock_guard lock(parts_.index_mutex);
-    if (parts_.index->ledger().maybe_seen(prepared.id, prepared.position)) {
-      auto answer = parts_.index->ledger().find(prepared.id, prepared.position);
+    if (parts_.index->ledger().maybe_seen(prepared.id, prepared.looked_up_by())) {
+      auto answer = parts_.index->ledger().find(prepared.id, prepared.looked_up_by());
       if (!answer) return answer.error();
       seen = *answer;
     }
@@ -269,7 +271,8 @@ Result<Verdict> Commit::set_aside(Prepared& prepared, Reason reason, VerdictKind
     key = conflict_key(*prepared.arrival);
     own.id = parts_.keyring->namer().record_id(key);
     own.content.reset();
-    own.position.reset();
+    own.positional = false;
+    own.position->stream_tag = parts_.stream_tag(own.arrival->envelope.origin.stream, false);
     auto again = look_up(own);
     if (!again) return again.error();
     if (again->where != SeenIn::nowhere) return Verdict{VerdictKind::duplicate, again->where, reason, own.id, 0};
@@ -296,7 +299,7 @@ Result<Verdict> Commit::set_aside(Prepared& prepared, Reason reason, VerdictKind
   change.set_aside.push_back({sequence, own.id, reason, TargetNumber{}, own.arrival->route, header.priority,
                               frame.size() + note.size(), header.accepted_wall_ns});
   change.add.taken = 1;
-  change.remember.push_back({own.id, own.position, content_of(own)});
+  change.remember.push_back(own.ledger_entry());
   if (auto applied = parts_.apply(change, Durability::lazy); !applied) {
     if (applied.error().kind != ErrorKind::io) HOLDFAST_TRY(undone(parts_.files->remove_quarantined(own.id, sequence)));
     return applied.error();
@@ -321,7 +324,8 @@ Result<Sequence> Commit::add_to_batch(Prepared& prepared) {
   const FrameSpot spot{0, static_cast<std::uint32_t>(parts_.batch.size() - kBatchHeaderSize),
                        static_cast<std::uint32_t>(prepared.frame_size)};
   parts_.batch.resize(parts_.batch.size() + spot.size);
-  JournalRecord& record = batched_.emplace_back(journal_record(header_of(prepared, sequence), spot, prepared.position));
+  JournalRecord& record =
+      batched_.emplace_back(journal_record(header_of(prepared, sequence), spot, prepared.ledger_entry()));
   record.accepted = moment_.monotonic;
   record.this_life = true;
   unsealed_.push_back(&prepared);
@@ -425,7 +429,7 @@ Result<Sequence> Commit::add_to_files(Prepared& prepared) {
   parts_.seal(header, body, frame);
   // Whether or not the lot is synced at once, this file is: nothing else holds the record.
   HOLDFAST_TRY(parts_.files->write(prepared.id, sequence, frame, !parts_.whole_sync, parts_.direct_dirty));
-  direct_.push_back(journal_record(header, {0, 0, static_cast<std::uint32_t>(frame.size())}, prepared.position));
+  direct_.push_back(journal_record(header, {0, 0, static_cast<std::uint32_t>(frame.size())}, prepared.ledger_entry()));
   return sequence;
 }
 
@@ -440,7 +444,7 @@ Result<void> Commit::file_direct() {
                         record.accepted_wall_ns, {}};
       for (const RouteTarget& target : parts_.route_locked(record.route)) row.waiting.push_back(target.target);
       change.filed.push_back(std::move(row));
-      change.remember.push_back({record.id, record.position, record.content});
+      change.remember.push_back(ledger_entry(record));
     }
   }
   change.add.taken = direct_.size();

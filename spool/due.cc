@@ -169,8 +169,8 @@ Result<std::vector<DueRecord>> Spool::due(TargetNumber target, Drain drain, DueC
       // One record that cannot be opened is never in the way of the others (I6): housekeeping looks at it again, and
       // sets it aside.
       const std::lock_guard lock(parts.state_mutex);
-      parts.hidden.insert({place.sequence, target});
-      parts.rejections.push_back({place.sequence, place.id, TargetNumber{}, *bad, {}});
+      if (parts.reject({place.sequence, place.id, TargetNumber{}, *bad, {}}))
+        parts.hidden.insert({place.sequence, target});
       continue;
     }
     auto& [header, body] = std::get<OpenedBody>(opened);

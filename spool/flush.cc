@@ -79,7 +79,7 @@ Result<void> Spool::Parts::write_files(const std::vector<JournalRecord*>& to_fil
       const std::lock_guard lock(state_mutex);
       const bool known =
           std::ranges::any_of(rejections, [&](const Rejection& one) { return one.sequence == record->sequence; });
-      if (!known) rejections.push_back({record->sequence, record->id, TargetNumber{}, Reason::none, {}});
+      if (!known) (void)reject({record->sequence, record->id, TargetNumber{}, Reason::none, {}});
       continue;
     }
     if (!filed) return filed;
@@ -167,7 +167,11 @@ Result<void> Spool::Parts::retire_oldest() {
   // The active segment may be the oldest: then nothing is appended while it goes.
   std::unique_lock<std::mutex> commit_lock;
   if (journal->in_use().size() == 1) commit_lock = std::unique_lock(commit_mutex);
-  auto& segment = records.segments().front();
+  JournalRecords::Segment& segment = [this]() -> auto& {
+    const std::lock_guard lock(state_mutex);
+    return records.segments().front();
+  }
+  ();
   for (;;) {
     std::vector<JournalRecord*> live;
     {
@@ -197,7 +201,7 @@ Result<void> Spool::Parts::retire_oldest() {
     const std::lock_guard lock(state_mutex);
     for (const JournalRecord& record : segment.records) {
       delivered += record.place == Place::journal ? 1u : 0u;
-      change.remember.push_back({record.id, record.position, record.content});
+      change.remember.push_back(ledger_entry(record));
     }
     change.add = recovered_damage;
     change.add.taken += segment.records.size();

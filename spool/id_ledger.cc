@@ -383,14 +383,14 @@ void IdLedger::undo() {
   merge_ = nullptr;
 }
 
-bool IdLedger::has_old(Nanoseconds now, std::uint64_t max_ids) const {
+bool IdLedger::has_old(Nanoseconds oldest_kept, std::uint64_t max_ids) const {
   if (runs_.empty()) return false;
   const Run& oldest = *runs_.front();
-  return now - oldest.newest > window_ || ids() - oldest.ids >= std::max<std::uint64_t>(max_ids, 1);
+  return oldest.newest < oldest_kept || ids() - oldest.ids >= std::max<std::uint64_t>(max_ids, 1);
 }
 
-Result<bool> IdLedger::forget_oldest(Nanoseconds now, std::uint64_t max_ids) {
-  if (!has_old(now, max_ids)) return false;
+Result<bool> IdLedger::forget_oldest(Nanoseconds oldest_kept, std::uint64_t max_ids) {
+  if (!has_old(oldest_kept, max_ids)) return false;
   const std::uint64_t number = runs_.front()->number;
   const auto is_oldest = [&](const auto& run) { return run->number == number; };
   if (merge_ && std::any_of(merge_->from.begin(), merge_->from.end(), is_oldest)) abandon_merge();

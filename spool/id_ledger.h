@@ -49,10 +49,10 @@ class IdLedger {
 
   // How long ids are to be kept; ages within a sixteenth of it are one bucket.
   void set_window(Nanoseconds window) { window_ = window; }
-  // Forgets one run whose newest id is older than the window, or the oldest run while `max_ids` are left without it.
-  // False: none is.
-  Result<bool> forget_oldest(Nanoseconds now, std::uint64_t max_ids);
-  bool has_old(Nanoseconds now, std::uint64_t max_ids) const;
+  // Forgets one run whose newest id was remembered before `oldest_kept`, or the oldest run while `max_ids` are left
+  // without it. False: none is.
+  Result<bool> forget_oldest(Nanoseconds oldest_kept, std::uint64_t max_ids);
+  bool has_old(Nanoseconds oldest_kept, std::uint64_t max_ids) const;
 
   std::uint64_t ids() const;
   std::size_t runs() const { return runs_.size(); }

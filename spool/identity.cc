@@ -84,11 +84,22 @@ std::string message_id_key(MessageIdScope scope, std::string_view site, std::str
 
 }  // namespace
 
+std::string_view strategy_text(Strategy strategy) {
+  switch (strategy) {
+    case Strategy::stream_sequence:
+      return "stream_sequence";
+    case Strategy::message_id:
+      return "message_id";
+  }
+  return "unknown";
+}
+
 std::variant<Identity, Reason> identify(const IdentityRule& rule, std::string_view site, const Envelope& envelope) {
-  if (rule.strategy == Strategy::stream_sequence) return Identity{position_key("seq", site, envelope.origin), true};
+  if (rule.strategy == Strategy::stream_sequence)
+    return Identity{position_key("seq", site, envelope.origin), rule.strategy};
   const std::string_view id = message_id(envelope);
   if (id.empty()) return Reason::no_identity;
-  return Identity{message_id_key(rule.scope, site, envelope.origin.stream, id), false};
+  return Identity{message_id_key(rule.scope, site, envelope.origin.stream, id), rule.strategy};
 }
 
 std::string refused_key(std::string_view site, const Envelope& envelope) {

@@ -15,6 +15,9 @@ namespace holdfast {
 
 enum class Strategy : std::uint8_t { stream_sequence, message_id };
 
+// As it is written in a configuration, and shown.
+std::string_view strategy_text(Strategy strategy);
+
 enum class MessageIdScope : std::uint8_t { global, site, stream };
 
 struct IdentityRule {
@@ -32,8 +35,8 @@ struct StreamPosition {
 
 struct Identity {
   std::string key;
-  // Set for stream_sequence only: the spool fills in the tag.
-  bool positional = false;
+  Strategy strategy =
+      Strategy::stream_sequence;  // that made it; stream_sequence: the ledger keeps the position instead
 };
 
 // The identity, or why the message has none under this rule.

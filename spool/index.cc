@@ -297,8 +297,8 @@ Result<bool> Index::is_tombstone(Sequence sequence) {
   return parts_->rows->is_tombstone(sequence);
 }
 
-Result<std::vector<std::pair<Sequence, RecordId>>> Index::tombstones_to_unlink(std::size_t limit) {
-  return parts_->rows->tombstones_to_unlink(limit);
+Result<std::vector<std::pair<Sequence, RecordId>>> Index::tombstones_to_unlink(Sequence after, std::size_t limit) {
+  return parts_->rows->tombstones_to_unlink(after, limit);
 }
 
 Result<Sequence> Index::highest_sequence() {

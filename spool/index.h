@@ -132,7 +132,7 @@ class Index {
   Result<std::vector<QuarantinedRecord>> list_quarantine(Sequence after, std::size_t limit);
   Result<bool> is_tombstone(Sequence sequence);
   // Tombstones whose file may still be there, lowest first. All zeros for an id: the record never had a row.
-  Result<std::vector<std::pair<Sequence, RecordId>>> tombstones_to_unlink(std::size_t limit);
+  Result<std::vector<std::pair<Sequence, RecordId>>> tombstones_to_unlink(Sequence after, std::size_t limit);
   // Of all that is known here: records, quarantine, tombstones.
   Result<Sequence> highest_sequence();
   // When the oldest record that waits for the target was accepted, by the wall clock.

@@ -26,8 +26,9 @@ Result<void> IndexRows::prepare_questions() {
                           "SELECT waiting.sequence, accepted FROM waiting CROSS JOIN record USING(sequence)"
                           " WHERE target = ? AND waiting.priority = ? ORDER BY waiting.sequence LIMIT 1"));
   HOLDFAST_TRY(db.prepare(find_tombstone_, "SELECT 1 FROM tombstone WHERE unlinked IN (0, 1) AND sequence = ?"));
-  HOLDFAST_TRY(
-      db.prepare(to_unlink_, "SELECT sequence, id FROM tombstone WHERE unlinked = 0 ORDER BY sequence LIMIT ?"));
+  HOLDFAST_TRY(db.prepare(to_unlink_,
+                          "SELECT sequence, id FROM tombstone WHERE unlinked = 0 AND sequence > ?"
+                          " ORDER BY sequence LIMIT ?"));
   HOLDFAST_TRY(db.prepare(find_quarantined_, "SELECT size FROM quarantine WHERE sequence = ? AND id = ?"));
   return db.prepare(list_quarantined_,
                     "SELECT sequence, id, reason, target, route, priority, size, accepted"
@@ -94,9 +95,9 @@ Result<bool> IndexRows::is_tombstone(Sequence sequence) {
   return found;
 }
 
-Result<std::vector<std::pair<Sequence, RecordId>>> IndexRows::tombstones_to_unlink(std::size_t limit) {
+Result<std::vector<std::pair<Sequence, RecordId>>> IndexRows::tombstones_to_unlink(Sequence after, std::size_t limit) {
   std::vector<std::pair<Sequence, RecordId>> tombstones;
-  to_unlink_.bind(1, bounded(limit));
+  to_unlink_.bind(1, after).bind(2, bounded(limit));
   HOLDFAST_TRY(each_row(to_unlink_, [&] {
     tombstones.emplace_back(to_unlink_.u64(0), id_at(to_unlink_, 1));
     return true;

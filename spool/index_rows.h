@@ -38,7 +38,7 @@ class IndexRows {
   Result<std::vector<IndexedRecord>> list(Sequence after, std::size_t limit, const Tally& tally);
   Result<std::vector<QuarantinedRecord>> list_quarantine(Sequence after, std::size_t limit);
   Result<bool> is_tombstone(Sequence sequence);
-  Result<std::vector<std::pair<Sequence, RecordId>>> tombstones_to_unlink(std::size_t limit);
+  Result<std::vector<std::pair<Sequence, RecordId>>> tombstones_to_unlink(Sequence after, std::size_t limit);
   Result<Sequence> highest_sequence();
   Result<std::optional<std::int64_t>> oldest_waiting(TargetNumber target);
 

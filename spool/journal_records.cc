@@ -6,7 +6,7 @@
 
 namespace holdfast {
 
-JournalRecord journal_record(const FrameHeader& header, FrameSpot spot, std::optional<StreamPosition> position) {
+JournalRecord journal_record(const FrameHeader& header, FrameSpot spot, const LedgerEntry& identity) {
   JournalRecord record;
   record.sequence = header.sequence;
   record.id = header.id;
@@ -16,7 +16,8 @@ JournalRecord journal_record(const FrameHeader& header, FrameSpot spot, std::opt
   record.priority = header.priority;
   record.accepted_wall_ns = header.accepted_wall_ns;
   record.clock_trusted = header.clock_trusted;
-  record.position = position;
+  record.position = identity.position;
+  record.positional = identity.positional;
   return record;
 }
 

@@ -37,6 +37,7 @@ struct JournalRecord {
   std::int64_t accepted_wall_ns = 0;
   Nanoseconds accepted{0};  // monotonic, of this boot
   std::optional<StreamPosition> position;
+  bool positional = false;  // as LedgerEntry
   Priority priority = 0;
   Place place = Place::journal;
   // `filed` by an earlier life: the file is written again from the frame before the segment is reused.
@@ -55,8 +56,12 @@ struct IdHash {
   }
 };
 
-// What the header of its frame says of it.
-JournalRecord journal_record(const FrameHeader& header, FrameSpot spot, std::optional<StreamPosition> position);
+// What the header of its frame says of it, and how it is identified.
+JournalRecord journal_record(const FrameHeader& header, FrameSpot spot, const LedgerEntry& identity);
+// As the ledger is to remember it.
+inline LedgerEntry ledger_entry(const JournalRecord& record) {
+  return {record.id, record.position, record.positional, record.content};
+}
 
 class JournalRecords {
  public:

@@ -13,6 +13,15 @@ struct Ledger::Parts {
   std::unique_ptr<PositionLedger> positions;
   std::unique_ptr<IdLedger> ids;
 
+  void keep() {
+    positions->keep();
+    ids->keep();
+  }
+  void undo() {
+    positions->undo();
+    ids->undo();
+  }
+
   // One lazy transaction around `work`. What it forgets may come back after a power cut, and is forgotten again.
   template <typename Work>
   Result<bool> alone(Work work) {
@@ -20,14 +29,14 @@ struct Ledger::Parts {
     auto more = work();
     if (!more.ok()) {
       database.rollback();
-      ids->undo();
+      undo();
       return more;
     }
     if (auto committed = database.commit(); !committed.ok()) {
-      ids->undo();
+      undo();
       return committed.error();
     }
-    ids->keep();
+    keep();
     return more;
   }
 };
@@ -59,24 +68,19 @@ Result<void> Ledger::remember(std::span<const LedgerEntry> entries, Nanoseconds 
   std::vector<IdEntry> ids;
   for (const LedgerEntry& entry : entries) {
     const auto content = prefix_of(entry.content);
-    if (const auto& position = entry.position) {
+    if (const auto& position = entry.position)
       positions[position->stream_tag].push_back({position->sequence, position->timestamp_ns, content});
-    } else {
-      ids.push_back({prefix_of(entry.id), content});
-    }
+    if (!entry.positional) ids.push_back({prefix_of(entry.id), content});
   }
   for (auto& [stream, of_stream] : positions) HOLDFAST_TRY(parts_->positions->remember(stream, std::move(of_stream)));
   return ids.empty() ? Result<void>{} : parts_->ids->remember(std::move(ids), now);
 }
 
 void Ledger::keep() {
-  parts_->positions->keep();
-  parts_->ids->keep();
+  parts_->keep();
 }
-
 void Ledger::undo() {
-  parts_->positions->undo();
-  parts_->ids->undo();
+  parts_->undo();
 }
 
 bool Ledger::maybe_seen(const RecordId& id, const std::optional<StreamPosition>& position) const {
@@ -91,27 +95,43 @@ Result<std::optional<Seen>> Ledger::find(const RecordId& id, const std::optional
   return position ? seen(parts_->positions->find(*position)) : seen(parts_->ids->find(prefix_of(id)));
 }
 
-Result<bool> Ledger::prune(Nanoseconds now, Nanoseconds window, std::uint64_t max_ids) {
+Result<bool> Ledger::prune(Nanoseconds now, const IdLimits& limits) {
   IdLedger& ids = *parts_->ids;
-  ids.set_window(window);
-  if (!ids.has_old(now, max_ids)) return false;
+  ids.set_window(limits.window);
+  // What was remembered since is as young as can be.
+  const Nanoseconds oldest_kept = std::min(now - limits.window, limits.redeliverable_since);
+  if (!ids.has_old(oldest_kept, limits.max_ids)) return false;
   return parts_->alone([&]() -> Result<bool> {
-    const auto forgot = ids.forget_oldest(now, max_ids);
+    const auto forgot = ids.forget_oldest(oldest_kept, limits.max_ids);
     if (!forgot.ok()) return forgot.error();
-    return ids.has_old(now, max_ids);
+    return ids.has_old(oldest_kept, limits.max_ids);
   });
 }
 
-Result<void> Ledger::prune_positions(std::uint64_t stream_tag, std::uint64_t floor) {
-  const auto more = parts_->alone([&] { return parts_->positions->forget_below(stream_tag, floor, kPrunedRows); });
-  return more.ok() ? Result<void>{} : more.error();
+Result<bool> Ledger::prune_positions(std::uint64_t stream_tag, std::uint64_t floor, Nanoseconds now,
+                                     const PositionLimits& limits) {
+  PositionLedger& positions = *parts_->positions;
+  return parts_->alone([&]() -> Result<bool> {
+    HOLDFAST_TRY(positions.note_floor(stream_tag, floor, now, limits.window));
+    const std::uint64_t below = positions.forgettable_below(stream_tag, now, limits.window, limits.max_positions);
+    return positions.forget_below(stream_tag, below, kPrunedRows);
+  });
 }
 
-Result<std::optional<StreamPosition>> Ledger::last_position(std::uint64_t stream_tag, std::uint64_t at_or_below) {
+Result<std::vector<StreamPosition>> Ledger::last_positions(std::uint64_t stream_tag, std::uint64_t at_or_below) {
   const auto last = parts_->positions->last(stream_tag, at_or_below);
   if (!last.ok()) return last.error();
-  if (!*last) return std::optional<StreamPosition>{};
-  return std::optional(StreamPosition{stream_tag, (*last)->sequence, (*last)->timestamp_ns});
+  std::vector<StreamPosition> positions;
+  for (const PositionEntry& entry : *last) positions.push_back({stream_tag, entry.sequence, entry.timestamp_ns});
+  return positions;
+}
+
+Result<std::optional<std::uint64_t>> Ledger::first_sequence(std::uint64_t stream_tag) {
+  return parts_->positions->first(stream_tag);
+}
+
+std::uint64_t Ledger::positions(std::uint64_t stream_tag) const {
+  return parts_->positions->positions(stream_tag);
 }
 
 std::uint64_t Ledger::ids() const {

@@ -1,9 +1,12 @@
 // The ledger: remembers identities after the journal segment that committed them is gone, so that a redelivery is
 // recognised. It only answers whether an arriving identity was seen; it never decides that a record has left.
 //
-// Two kinds of memory: positions in a stream, packed one row a run of neighbours (8 to 12 bytes each, kept until the
-// stream can no longer redeliver them), and ids, in sorted runs with a filter in memory (16 bytes on disk, about 2 in
-// memory, kept for the window). A fresh message is told apart without touching the disk.
+// Two kinds of memory: positions in a stream, packed one row a run of neighbours (8 to 12 bytes each, kept for as long
+// as the stream could redeliver them, and a window beyond), and ids, in sorted runs with a filter in memory (16 bytes
+// on disk, about 2 in memory, kept for the window). A fresh message is told apart without touching the disk.
+//
+// Every record's position is remembered, whatever names it: where it is not the identity, it is a witness of what the
+// stream was (how a source finds out that its stream went back).
 //
 // Written only inside Index::apply, in its transaction. Threads: as Index.
 #pragma once
@@ -23,7 +26,8 @@ namespace holdfast {
 
 struct LedgerEntry {
   RecordId id;
-  std::optional<StreamPosition> position;  // set: remembered by position; else by id
+  std::optional<StreamPosition> position;  // nothing: it could not be read
+  bool positional = false;                 // the position is the identity; else the id is
   ContentDigest content;
 };
 
@@ -53,15 +57,28 @@ class Ledger {
 
   // Forgets ids older than `window`, and the oldest above `max_ids`; a bounded piece of work a call, in a transaction
   // of its own. True: there is more. Ids go in runs of at most 262,144 whose ages lie within a sixteenth of the window:
-  // one is kept that much longer than it need be, never shorter, and the newest `max_ids` always.
-  Result<bool> prune(Nanoseconds now, Nanoseconds window, std::uint64_t max_ids);
-  // Positions of this stream below `floor` can not be redelivered any more. They go in rows of some hundreds, at most
-  // kPrunedRows a call, in a transaction of its own: some are kept longer.
-  Result<void> prune_positions(std::uint64_t stream_tag, std::uint64_t floor);
+  // one is kept that much longer than it need be, never shorter, and the newest `max_ids` always. None goes for its age
+  // that was remembered after `redeliverable_since`: its acknowledgement may not have reached the server.
+  struct IdLimits {
+    Nanoseconds window{0};
+    std::uint64_t max_ids = 0;
+    Nanoseconds redeliverable_since = Nanoseconds::max();  // running time
+  };
+  Result<bool> prune(Nanoseconds now, const IdLimits& limits);
+  // Positions of this stream below `floor` can not be redelivered, the source has just been told. They are forgotten
+  // when that has been so for a window, or while the stream has more than `max_positions`; in rows of some hundreds, at
+  // most kPrunedRows a call, in a transaction of its own: some are kept longer. True: there is more.
+  struct PositionLimits {
+    Nanoseconds window{0};
+    std::uint64_t max_positions = 0;
+  };
+  Result<bool> prune_positions(std::uint64_t stream_tag, std::uint64_t floor, Nanoseconds now,
+                               const PositionLimits& limits);
 
-  // The timestamp remembered for a position, and the greatest position known at or below `sequence`: how a source finds
-  // out that its stream went back. Of several timestamps of one sequence the latest.
-  Result<std::optional<StreamPosition>> last_position(std::uint64_t stream_tag, std::uint64_t at_or_below);
+  // The positions of the greatest sequence at or below one: several where a sequence was given again.
+  Result<std::vector<StreamPosition>> last_positions(std::uint64_t stream_tag, std::uint64_t at_or_below);
+  Result<std::optional<std::uint64_t>> first_sequence(std::uint64_t stream_tag);
+  std::uint64_t positions(std::uint64_t stream_tag) const;
   std::uint64_t ids() const;
   std::size_t memory_bytes() const;  // of filters and fences: about 1.8 an id
 

@@ -54,7 +54,11 @@ struct Prepared {
   RecordId id;
   std::optional<ContentDigest> content;  // made when it is needed first: of a new record when it is sealed
   std::optional<StreamPosition> position;
+  bool positional = false;  // as LedgerEntry
   std::size_t frame_size = 0;
+
+  std::optional<StreamPosition> looked_up_by() const { return positional ? position : std::nullopt; }
+  LedgerEntry ledger_entry() const { return {id, position, positional, content.value_or(ContentDigest{})}; }
 };
 
 // One put_batch call on its way through a group commit.
@@ -185,6 +189,11 @@ struct Spool::Parts {
   std::deque<std::pair<Nanoseconds, Nanoseconds>> slow_syncs;  // when, how long; of the last minute
   bool site_changed = false;
   std::optional<Error> dead;
+  struct ToldFloor {
+    StreamFloor floor;
+    std::optional<Nanoseconds> acknowledged;  // all that was committed until then; running time
+  };
+  std::map<std::string, ToldFloor> told_floors;  // by source
   std::function<void()> wake;
   bool readers_go_back = false;  // a cursor was rewound, and nobody has been called yet
 
@@ -204,6 +213,7 @@ struct Spool::Parts {
   // Reconciliation after a start, under upkeep_mutex.
   enum class Reconcile : std::uint8_t { tombstones, rows, names, finished };
   std::atomic<Reconcile> reconcile{Reconcile::tombstones};
+  Sequence unlinks_finished = 0;
   std::atomic<Sequence> reconciled_rows{0};
   unsigned reconciled_directories = 0;
   std::array<std::atomic<std::int64_t>, 256> expected_names{};  // atomics: commits file records, too
@@ -231,9 +241,11 @@ struct Spool::Parts {
   void count_waiting(const JournalRecord& record, TargetBits bits, bool add);
   void oldest_in_journal(std::map<TargetNumber, std::int64_t>& oldest);  // state_mutex held
   Result<void> apply(const IndexChange& change, Durability durability);
-  void call_back();  // no lock held: whoever waits learns that readers were sent back
+  void call_back();     // no lock held: whoever waits learns that readers were sent back
+  void notify() const;  // no lock held: that something became due
   Result<Nanoseconds> maintain();
   Result<void> tidy();
+  Result<void> prune_ledger();
   bool done_frames_are_due() const;
   Result<void> raise_floor_and_rotate();
   Result<void> make_next_segment();
@@ -288,7 +300,8 @@ struct Spool::Parts {
   Result<void> settle_filed(const std::vector<FiledSettlement>& settlements);
   void settle_one(TargetNumber target, const Settlement& settlement);
   void set_aside_if_only_rejections_wait(const JournalRecord& record);  // state_mutex held
-  void drop_reject_marks(Sequence sequence);                            // state_mutex held, as for the next two
+  bool reject(Rejection rejection);  // state_mutex held, as for the next three; false: there are too many
+  void drop_reject_marks(Sequence sequence);
   void ask_for_forgotten_rejections();
   void unhide(Sequence sequence);
 
@@ -316,10 +329,10 @@ struct Spool::Parts {
   void seal_at(std::span<std::uint8_t> frame, FrameHeader& header, ByteView plain);
   void append_done(std::vector<FiledSettlement>& settlements, Bytes& out);
   void append_note(const FrameHeader& record, Reason reason, TargetNumber target, std::string_view words, Bytes& out);
-  std::optional<StreamPosition> position_in(ByteView frame) const;
-  std::optional<StreamPosition> position_of(const std::string& key, const Envelope& envelope) const;
-  StreamPosition position_at(const Origin& origin) const;
-  std::uint64_t stream_tag(const std::string& stream) const;
+  // How it was identified, from the record itself.
+  void place_in_stream(LedgerEntry& entry, ByteView frame) const;
+  void place_in_stream(LedgerEntry& entry, const RecordBody& body) const;
+  std::uint64_t stream_tag(const std::string& stream, bool positional) const;
 
   // set_aside.cc
   Result<void> set_aside_rejected();

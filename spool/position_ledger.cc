@@ -15,9 +15,10 @@ constexpr std::uint64_t kTop = std::numeric_limits<std::int64_t>::max();  // of 
 
 constexpr const char* kTables =
     "CREATE TABLE IF NOT EXISTS position_row(row INTEGER PRIMARY KEY, stream INTEGER NOT NULL, first INTEGER NOT NULL,"
-    " last INTEGER NOT NULL, entries BLOB NOT NULL);"
+    " last INTEGER NOT NULL, positions INTEGER NOT NULL, entries BLOB NOT NULL);"
     "CREATE UNIQUE INDEX IF NOT EXISTS position_row_first ON position_row(stream, first);"
-    "CREATE TABLE IF NOT EXISTS position_stream(stream INTEGER PRIMARY KEY, greatest INTEGER NOT NULL)";
+    "CREATE TABLE IF NOT EXISTS position_stream(stream INTEGER PRIMARY KEY, greatest INTEGER NOT NULL,"
+    " positions INTEGER NOT NULL, floors BLOB NOT NULL)";
 
 bool before(const PositionEntry& a, const PositionEntry& b) {
   return std::tie(a.sequence, a.timestamp_ns) < std::tie(b.sequence, b.timestamp_ns);
@@ -103,21 +104,25 @@ Result<void> PositionLedger::prepare() {
                                  " ORDER BY first DESC LIMIT 1"));
   HOLDFAST_TRY(database_.prepare(
       above_, "SELECT first FROM position_row WHERE stream = ? AND first > ? ORDER BY first LIMIT 1"));
-  HOLDFAST_TRY(database_.prepare(insert_, "INSERT INTO position_row(stream, first, last, entries) VALUES(?, ?, ?, ?)"));
+  HOLDFAST_TRY(database_.prepare(
+      insert_, "INSERT INTO position_row(stream, first, last, positions, entries) VALUES(?, ?, ?, ?, ?)"));
   HOLDFAST_TRY(database_.prepare(remove_, "DELETE FROM position_row WHERE row = ?"));
-  HOLDFAST_TRY(database_.prepare(raise_, "INSERT OR REPLACE INTO position_stream(stream, greatest) VALUES(?, ?)"));
-  return database_.prepare(below_,
-                           "SELECT row, last FROM position_row WHERE stream = ? AND first < ? ORDER BY first LIMIT ?");
+  HOLDFAST_TRY(database_.prepare(
+      write_stream_, "INSERT OR REPLACE INTO position_stream(stream, greatest, positions, floors) VALUES(?, ?, ?, ?)"));
+  return database_.prepare(
+      below_, "SELECT row, last, positions FROM position_row WHERE stream = ? AND first < ? ORDER BY first LIMIT ?");
 }
 
 Result<void> PositionLedger::load() {
   Statement rows;
-  HOLDFAST_TRY(database_.prepare(rows, "SELECT stream, greatest FROM position_stream"));
+  HOLDFAST_TRY(database_.prepare(rows, "SELECT stream, greatest, positions, floors FROM position_stream"));
   for (;;) {
     const auto row = rows.step();
     if (!row.ok()) return row.error();
     if (!*row) break;
-    greatest_[rows.u64(0)] = rows.u64(1);
+    auto floors = FloorHistory::decode(rows.blob(3));
+    if (!floors) return database_.damaged("the floors of a stream");
+    streams_[rows.u64(0)] = {rows.u64(1), rows.u64(2), *std::move(floors)};
   }
   keep();
   return {};
@@ -152,10 +157,16 @@ Result<void> PositionLedger::remember(std::uint64_t stream_tag, std::vector<Posi
     rest = rest.subspan(*placed);
   }
   if (entries.empty()) return {};
-  std::uint64_t& greatest = greatest_[stream_tag];
-  if (greatest >= entries.back().sequence) return {};
-  greatest = entries.back().sequence;
-  return raise_.bind(1, stream_tag).bind(2, greatest).run();
+  Stream& stream = streams_[stream_tag];
+  stream.greatest = std::max(stream.greatest, entries.back().sequence);
+  return write_stream(stream_tag);
+}
+
+Result<void> PositionLedger::write_stream(std::uint64_t stream_tag) {
+  const Stream& stream = streams_[stream_tag];
+  write_stream_.bind(1, stream_tag).bind(2, stream.greatest).bind(3, stream.positions);
+  const Bytes floors = stream.floors.encode();
+  return write_stream_.bind(4, floors).run();
 }
 
 // Puts the first of the entries, and all that belong to the same row, into it. Returns how many.
@@ -180,6 +191,7 @@ Result<std::size_t> PositionLedger::place(std::uint64_t stream_tag, std::span<co
   merged.erase(std::unique(merged.begin(), merged.end(), same), merged.end());  // of two that are one, the known stays
   if (merged.size() == known.size()) return mine.size();
   HOLDFAST_TRY(remove_.bind(1, (*row)->number).run());
+  streams_[stream_tag].positions -= known.size();
   HOLDFAST_TRY(write(stream_tag, merged));
   return mine.size();
 }
@@ -194,16 +206,17 @@ Result<void> PositionLedger::write(std::uint64_t stream_tag, std::span<const Pos
       if (blob.size() >= kRowBytes && entries[count].sequence != previous.sequence) break;
       put_entry(previous, entries[count], blob);
     }
-    insert_.bind(1, stream_tag).bind(2, entries.front().sequence).bind(3, previous.sequence).bind(4, blob);
-    HOLDFAST_TRY(insert_.run());
+    insert_.bind(1, stream_tag).bind(2, entries.front().sequence).bind(3, previous.sequence);
+    HOLDFAST_TRY(insert_.bind(4, std::uint64_t{count}).bind(5, blob).run());
+    streams_[stream_tag].positions += count;
     entries = entries.subspan(count);
   }
   return {};
 }
 
 bool PositionLedger::maybe_seen(const StreamPosition& position) const {
-  const auto stream = greatest_.find(position.stream_tag);
-  return stream != greatest_.end() && position.sequence <= stream->second;
+  const auto stream = streams_.find(position.stream_tag);
+  return stream != streams_.end() && position.sequence <= stream->second.greatest;
 }
 
 Result<std::optional<PositionEntry>> PositionLedger::find(const StreamPosition& position) {
@@ -218,19 +231,45 @@ Result<std::optional<PositionEntry>> PositionLedger::find(const StreamPosition& 
   return std::optional(*at);
 }
 
-Result<std::optional<PositionEntry>> PositionLedger::last(std::uint64_t stream_tag, std::uint64_t at_or_below) {
+Result<std::vector<PositionEntry>> PositionLedger::last(std::uint64_t stream_tag, std::uint64_t at_or_below) {
   const auto row = row_at(stream_tag, at_or_below);
   if (!row.ok()) return row.error();
-  if (!*row) return std::optional<PositionEntry>{};
+  if (!*row) return std::vector<PositionEntry>{};
   const auto& entries = (*row)->entries;
-  const auto above =
+  const auto end =
       std::find_if(entries.begin(), entries.end(), [&](const auto& e) { return e.sequence > at_or_below; });
-  CHECK(above != entries.begin());  // the row begins at or below
-  return std::optional(*std::prev(above));
+  CHECK(end != entries.begin());  // the row begins at or below
+  const std::uint64_t sequence = std::prev(end)->sequence;
+  const auto begin = std::find_if(entries.begin(), end, [&](const auto& e) { return e.sequence == sequence; });
+  return std::vector<PositionEntry>(begin, end);
+}
+
+Result<std::optional<std::uint64_t>> PositionLedger::first(std::uint64_t stream_tag) {
+  above_.bind(1, stream_tag).bind(2, ~std::uint64_t{0});  // -1
+  const ResetAtEnd reset(above_);
+  const auto found = above_.step();
+  if (!found.ok()) return found.error();
+  return *found ? std::optional(above_.u64(0)) : std::nullopt;
+}
+
+Result<void> PositionLedger::note_floor(std::uint64_t stream_tag, std::uint64_t floor, Nanoseconds now,
+                                        Nanoseconds window) {
+  const auto stream = streams_.find(stream_tag);
+  if (stream == streams_.end() || !stream->second.floors.note(floor, now, window)) return {};
+  return write_stream(stream_tag);
+}
+
+std::uint64_t PositionLedger::forgettable_below(std::uint64_t stream_tag, Nanoseconds now, Nanoseconds window,
+                                                std::uint64_t most) const {
+  const auto found = streams_.find(stream_tag);
+  if (found == streams_.end()) return 0;
+  const Stream& stream = found->second;
+  return stream.positions > most ? stream.floors.told() : stream.floors.aged(now, window);
 }
 
 Result<bool> PositionLedger::forget_below(std::uint64_t stream_tag, std::uint64_t floor, std::size_t limit) {
   std::vector<std::uint64_t> old;
+  std::uint64_t positions = 0;
   bool more = true;
   below_.bind(1, stream_tag).bind(2, std::min(floor, kTop)).bind(3, std::uint64_t{limit});
   {
@@ -239,11 +278,21 @@ Result<bool> PositionLedger::forget_below(std::uint64_t stream_tag, std::uint64_
       const auto row = below_.step();
       if (!row.ok()) return row.error();
       more = *row && below_.u64(1) < floor;
-      if (more) old.push_back(below_.u64(0));
+      if (!more) break;
+      old.push_back(below_.u64(0));
+      positions += below_.u64(2);
     }
   }
+  if (old.empty()) return false;
   for (const std::uint64_t number : old) HOLDFAST_TRY(remove_.bind(1, number).run());
+  streams_[stream_tag].positions -= positions;
+  HOLDFAST_TRY(write_stream(stream_tag));
   return old.size() == limit;
+}
+
+std::uint64_t PositionLedger::positions(std::uint64_t stream_tag) const {
+  const auto stream = streams_.find(stream_tag);
+  return stream == streams_.end() ? 0 : stream->second.positions;
 }
 
 }  // namespace holdfast

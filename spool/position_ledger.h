@@ -18,6 +18,7 @@
 
 #include "crypto/bytes.h"
 #include "spool/database.h"
+#include "spool/floor_history.h"
 #include "spool/identity.h"
 
 namespace holdfast {
@@ -41,15 +42,30 @@ class PositionLedger {
   Result<void> remember(std::uint64_t stream_tag, std::vector<PositionEntry> entries);
   bool maybe_seen(const StreamPosition& position) const;
   Result<std::optional<PositionEntry>> find(const StreamPosition& position);
-  // Of several with one sequence the latest.
-  Result<std::optional<PositionEntry>> last(std::uint64_t stream_tag, std::uint64_t at_or_below);
+  // All of the greatest sequence at or below one. None: nothing is known there.
+  Result<std::vector<PositionEntry>> last(std::uint64_t stream_tag, std::uint64_t at_or_below);
+  Result<std::optional<std::uint64_t>> first(std::uint64_t stream_tag);
+
+  // What lies below the floor could not be redelivered, as was told just now.
+  Result<void> note_floor(std::uint64_t stream_tag, std::uint64_t floor, Nanoseconds now, Nanoseconds window);
+  // Below what a stream's positions can be forgotten: the floor of a whole window, or, while it has more than `most`,
+  // that which was told last. 0: nothing can.
+  std::uint64_t forgettable_below(std::uint64_t stream_tag, Nanoseconds now, Nanoseconds window,
+                                  std::uint64_t most) const;
   // Forgets at most `limit` rows that lie below the floor as a whole. True: there may be more.
   Result<bool> forget_below(std::uint64_t stream_tag, std::uint64_t floor, std::size_t limit);
 
-  void keep() { kept_ = greatest_; }
-  void undo() { greatest_ = kept_; }
+  std::uint64_t positions(std::uint64_t stream_tag) const;
+
+  void keep() { kept_ = streams_; }
+  void undo() { streams_ = kept_; }
 
  private:
+  struct Stream {
+    std::uint64_t greatest = 0;  // sequence that it ever had
+    std::uint64_t positions = 0;
+    FloorHistory floors;
+  };
   struct Row {
     std::uint64_t number = 0;
     std::uint64_t last = 0;
@@ -63,10 +79,11 @@ class PositionLedger {
   Result<std::uint64_t> first_above(std::uint64_t stream_tag, std::uint64_t sequence);
   Result<std::size_t> place(std::uint64_t stream_tag, std::span<const PositionEntry> entries);
   Result<void> write(std::uint64_t stream_tag, std::span<const PositionEntry> entries);
+  Result<void> write_stream(std::uint64_t stream_tag);
 
   Database& database_;
-  Statement at_or_below_, above_, insert_, remove_, raise_, below_;
-  std::map<std::uint64_t, std::uint64_t> greatest_, kept_;  // by stream: the greatest sequence it ever had
+  Statement at_or_below_, above_, insert_, remove_, write_stream_, below_;
+  std::map<std::uint64_t, Stream> streams_, kept_;
 };
 
 }  // namespace holdfast

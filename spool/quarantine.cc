@@ -55,7 +55,7 @@ Result<QuarantinedRecord> Spool::Parts::describe_quarantined(const RecordId& id,
     record.accepted_wall_ns = header->accepted_wall_ns;
     identity.content = header->content;
   }
-  if (opened.record) identity.position = position_of(opened.record->body.key, opened.record->body.envelope);
+  if (opened.record) place_in_stream(identity, opened.record->body);
   return record;
 }
 
@@ -128,16 +128,13 @@ Result<std::uint64_t> Spool::Parts::for_each_quarantined(
 Result<std::uint64_t> Spool::requeue(const RecordFilter& filter, const Reroute& reroute) {
   Parts& parts = *parts_;
   if (const auto error = parts.dead_error()) return *error;
-  const std::lock_guard upkeep(parts.upkeep_mutex);
-  auto requeued = parts.for_each_quarantined(
-      filter, [&](const QuarantinedRecord& record) { return parts.requeue_one(record, reroute); });
+  auto requeued = [&] {
+    const std::lock_guard upkeep(parts.upkeep_mutex);
+    return parts.for_each_quarantined(
+        filter, [&](const QuarantinedRecord& record) { return parts.requeue_one(record, reroute); });
+  }();
   if (!requeued) return parts.fail(requeued.error());
-  std::function<void()> wake;
-  {
-    const std::lock_guard lock(parts.state_mutex);
-    wake = parts.wake;
-  }
-  if (wake) wake();
+  parts.notify();
   return requeued;
 }
 

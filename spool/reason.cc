@@ -13,6 +13,15 @@ constexpr std::array kReasons{
     Reason::too_large,
     Reason::undecodable_headers,
     Reason::payload_omitted,
+    Reason::not_json,
+    Reason::field_missing,
+    Reason::field_null,
+    Reason::field_object,
+    Reason::field_array,
+    Reason::field_empty,
+    Reason::field_too_long,
+    Reason::field_absurd_number,
+    Reason::field_repeated,
     Reason::conflict,
     Reason::duplicate_record,
     Reason::damaged,
@@ -42,6 +51,24 @@ std::string_view reason_text(Reason reason) {
       return "undecodable_headers";
     case Reason::payload_omitted:
       return "payload_omitted";
+    case Reason::not_json:
+      return "not_json";
+    case Reason::field_missing:
+      return "field_missing";
+    case Reason::field_null:
+      return "field_null";
+    case Reason::field_object:
+      return "field_object";
+    case Reason::field_array:
+      return "field_array";
+    case Reason::field_empty:
+      return "field_empty";
+    case Reason::field_too_long:
+      return "field_too_long";
+    case Reason::field_absurd_number:
+      return "field_absurd_number";
+    case Reason::field_repeated:
+      return "field_repeated";
     case Reason::conflict:
       return "conflict";
     case Reason::duplicate_record:

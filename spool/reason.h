@@ -15,6 +15,16 @@ enum class Reason : std::uint16_t {
   too_large = 3,            // above what a record may be
   undecodable_headers = 4,  // headers that the client library cannot read
   payload_omitted = 5,      // a payload-derived identity and no payload
+  // the identity is a field of the payload, and
+  not_json = 6,              // the payload is not JSON, and its path leads nowhere else
+  field_missing = 7,         // it is not there, or what should hold it is no object
+  field_null = 8,            // it is null
+  field_object = 9,          // an object
+  field_array = 10,          // an array
+  field_empty = 11,          // an empty string
+  field_too_long = 12,       // a string of more than 1 MiB
+  field_absurd_number = 13,  // a number of more than 100 characters when it is written out
+  field_repeated = 14,       // an object on the way to it has the same key twice
   // found in custody
   conflict = 20,          // same identity as an earlier record, other content
   duplicate_record = 21,  // same identity and content as an earlier record that was not known when this was taken

@@ -38,13 +38,15 @@ Result<void> Spool::Parts::finish_unlinks() {
   bool more = false;
   {
     const std::lock_guard lock(index_mutex);
-    auto found = index->tombstones_to_unlink(kUnlinksBeforeSync);
+    auto found = index->tombstones_to_unlink(unlinks_finished, kUnlinksBeforeSync);
     if (!found) return found.error();
-    more = found->size() == kUnlinksBeforeSync;
     for (const auto& [sequence, id] : *found) {
       // What has left in this life is unlinked by it.
-      if (sequence < first_sequence) left.push_back(leaving(id, sequence, 0));
+      if (sequence >= first_sequence) break;
+      left.push_back(leaving(id, sequence, 0));
+      unlinks_finished = sequence;  // or waits with the names of this life, if it cannot go now
     }
+    more = left.size() == kUnlinksBeforeSync;
   }
   HOLDFAST_TRY(unlink(left));
   HOLDFAST_TRY(sync_files());
@@ -216,7 +218,8 @@ Result<void> Spool::Parts::adopt(const RecordId& id, std::set<RecordId>& unreada
   IndexChange change;
   change.filed.push_back(row);
   change.add.taken = 1;
-  change.remember.push_back({id, read ? position_in(frame) : std::nullopt, header->content});
+  change.remember.push_back({id, {}, false, header->content});
+  if (read) place_in_stream(change.remember.back(), frame);
   HOLDFAST_TRY(apply(change, Durability::lazy));
   note_row(id, row.sequence);
   const std::lock_guard lock(state_mutex);

@@ -192,7 +192,9 @@ Result<void> Spool::Parts::recover_frame(const FrameHeader& header, ByteView byt
   // Sequences only go up; a frame out of line was not put there by us.
   if (header.sequence <= highest_recovered) return recover_damage({Bytes(bytes.begin(), bytes.end()), true, 1});
   highest_recovered = header.sequence;
-  JournalRecord record = journal_record(header, spot, position_in(bytes));
+  LedgerEntry identity{header.id, {}, false, header.content};
+  place_in_stream(identity, bytes);
+  JournalRecord record = journal_record(header, spot, identity);
   record.waiting = all_bits(record.route);
   records.add(std::move(record));
   return {};
@@ -275,7 +277,7 @@ Result<void> Spool::Parts::match_quarantine() {
       HOLDFAST_TRY(files->remove_quarantined(id, sequence));
       continue;
     }
-    LedgerEntry identity{id, {}, {}};
+    LedgerEntry identity{id, {}, false, {}};
     auto found = describe_quarantined(id, sequence, identity);
     if (!found) return found.error();
     change.set_aside.push_back(*found);

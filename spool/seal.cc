@@ -72,27 +72,24 @@ std::variant<OpenedBody, Reason> open_record(ByteView frame, const Keyring& keyr
   return OpenedBody{*header, std::move(*body)};
 }
 
-// Where the record stood in its stream, if that is its identity; nothing for a frame that cannot be opened.
-std::optional<StreamPosition> Spool::Parts::position_in(ByteView frame) const {
+// Nothing is told by a frame that cannot be opened.
+void Spool::Parts::place_in_stream(LedgerEntry& entry, ByteView frame) const {
   const auto opened = open_record(frame, *keyring);
-  const OpenedBody* whole = std::get_if<OpenedBody>(&opened);
-  return whole == nullptr ? std::nullopt : position_of(whole->body.key, whole->body.envelope);
+  if (const OpenedBody* whole = std::get_if<OpenedBody>(&opened)) place_in_stream(entry, whole->body);
 }
 
-// Only the key that says nothing else: a conflict's key begins with it and is another identity.
-std::optional<StreamPosition> Spool::Parts::position_of(const std::string& key, const Envelope& envelope) const {
-  const auto of_place = identify({Strategy::stream_sequence, {}}, site, envelope);
+// Its place is the identity only of a key that says nothing else: a conflict's key begins with it.
+void Spool::Parts::place_in_stream(LedgerEntry& entry, const RecordBody& body) const {
+  const Origin& origin = body.envelope.origin;
+  const auto of_place = identify({Strategy::stream_sequence, {}}, site, body.envelope);
   const Identity* identity = std::get_if<Identity>(&of_place);
-  if (identity == nullptr || identity->key != key) return {};
-  return position_at(envelope.origin);
+  entry.positional = identity != nullptr && identity->key == body.key;
+  entry.position = StreamPosition{stream_tag(origin.stream, entry.positional), origin.sequence, origin.timestamp_ns};
 }
 
-StreamPosition Spool::Parts::position_at(const Origin& origin) const {
-  return {stream_tag(origin.stream), origin.sequence, origin.timestamp_ns};
-}
-
-std::uint64_t Spool::Parts::stream_tag(const std::string& stream) const {
-  return keyring->namer().stream_tag(site + ":" + stream);
+// A place that is no identity is kept apart from those that are: it answers for the stream, not for a message.
+std::uint64_t Spool::Parts::stream_tag(const std::string& stream, bool positional) const {
+  return keyring->namer().stream_tag(site + (positional ? ":" : " ") + stream);
 }
 
 }  // namespace holdfast

@@ -131,7 +131,7 @@ Result<void> Spool::Parts::set_aside(Rejection& rejection) {
     const std::lock_guard lock(state_mutex);
     const JournalRecord* record = records.find(rejection.sequence);
     if (!row && record != nullptr && record->place == Place::journal)
-      change.remember.push_back({id, record->position, record->content});
+      change.remember.push_back(ledger_entry(*record));
   }
   HOLDFAST_TRY(apply(change, Durability::durable));
   return leave_aside(rejection.sequence, id, row.has_value());

@@ -32,13 +32,8 @@ void Spool::Parts::settle_one(TargetNumber target, const Settlement& settlement)
   TargetState& state = target_state(target);
   if (settlement.fate == Fate::rejected) {
     ++state.rejected;
-    // On a disk that is full for long they only grow: those above the bound are asked for again.
-    if (rejections.size() >= kMaxRejectMarks) {
-      rejections_forgotten = true;
-      return;
-    }
-    hidden.insert({settlement.sequence, target});
-    rejections.push_back({settlement.sequence, {}, target, settlement.reason, settlement.words});
+    if (reject({settlement.sequence, {}, target, settlement.reason, settlement.words}))
+      hidden.insert({settlement.sequence, target});
     return;
   }
   ++state.delivered;
@@ -163,6 +158,14 @@ Result<void> Spool::Parts::settle_filed(const std::vector<FiledSettlement>& sett
   }
   unlink_later.records.insert(unlink_later.records.end(), left.begin(), left.end());
   return {};
+}
+
+// On a disk that is full for long they only grow: those above the bound are asked for, or found, again.
+bool Spool::Parts::reject(Rejection rejection) {
+  rejections_forgotten = rejections_forgotten || rejections.size() >= kMaxRejectMarks;
+  if (rejections.size() >= kMaxRejectMarks) return false;
+  rejections.push_back(std::move(rejection));
+  return true;
 }
 
 void Spool::Parts::drop_reject_marks(Sequence sequence) {

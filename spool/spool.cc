@@ -241,37 +241,24 @@ void Spool::on_due(std::function<void()> wake) {
   parts_->wake = std::move(wake);
 }
 
-Result<std::optional<StreamPosition>> Spool::last_position(const std::string& stream, std::uint64_t at_or_below) {
-  Parts& parts = *parts_;
-  const std::uint64_t tag = parts.stream_tag(stream);
-  std::optional<StreamPosition> best;
-  {
-    const std::lock_guard lock(parts.state_mutex);
-    for (const auto& segment : parts.records.segments()) {
-      for (const JournalRecord& record : segment.records) {
-        if (!record.position || record.position->stream_tag != tag || record.position->sequence > at_or_below) continue;
-        // Of two incarnations of one sequence the later commit counts.
-        if (!best || record.position->sequence >= best->sequence) best = record.position;
-      }
-    }
-  }
-  const std::lock_guard lock(parts.index_mutex);
-  auto older = parts.index->ledger().last_position(tag, at_or_below);
-  if (!older) return parts.fail(older.error());
-  if (*older && (!best || (*older)->sequence > best->sequence)) best = *older;
-  return best;
-}
-
 void Spool::Parts::send_back(TargetState& target) {
   ++target.generation;
   readers_go_back = true;
 }
 
 void Spool::Parts::call_back() {
+  {
+    const std::lock_guard lock(state_mutex);
+    if (!std::exchange(readers_go_back, false)) return;
+  }
+  notify();
+}
+
+void Spool::Parts::notify() const {
   std::function<void()> listener;
   {
     const std::lock_guard lock(state_mutex);
-    if (std::exchange(readers_go_back, false)) listener = wake;
+    listener = wake;
   }
   if (listener) listener();
 }
@@ -321,9 +308,8 @@ Result<void> Spool::Parts::tidy() {
   const std::lock_guard lock(index_mutex);
   auto tidied_index = index->tidy();
   if (!tidied_index && tidied_index.error().kind != ErrorKind::full) return tidied_index;
-  auto pruned = index->ledger().prune(running_time(), options.ledger_window, options.ledger_max);
-  if (!pruned && pruned.error().kind != ErrorKind::full) return pruned.error();
-  return {};
+  auto pruned = prune_ledger();
+  return pruned || pruned.error().kind == ErrorKind::full ? Result<void>() : pruned;
 }
 
 // Written before a commit needs it, and not while the process starts. Without room there is none: the commit that needs

@@ -63,6 +63,8 @@ struct SpoolOptions {
   std::uint64_t data_key_bytes = 64ull << 30;  // sealed with one data key before another is made
   Nanoseconds ledger_window = std::chrono::hours(24 * 7);
   std::uint64_t ledger_max = 10'000'000;
+  // One for each source: until all of a stream's have noted it (note_stream), nothing of it is forgotten.
+  std::vector<std::string> source_streams;
   // Threads that share the work: of sealing and opening, and of removing files, which may wait for the device and not
   // for the processor. Without any the order of calls is fixed.
   unsigned helpers = 0, removers = 0;
@@ -74,6 +76,14 @@ struct Arrival {
   Reason refused = Reason::none;  // otherwise: quarantined with this reason, in custody, in the same commit
   RouteNumber route{};
   Priority priority = kNormalPriority;
+};
+
+// What can no longer be redelivered.
+struct StreamFloor {
+  std::string stream;
+  std::uint64_t below = 0;  // sequences: acknowledged, or gone from the stream
+  // All that was committed so long ago, or before, is acknowledged. Nothing: not known.
+  std::optional<Nanoseconds> acknowledged_ago;
 };
 
 enum class VerdictKind : std::uint8_t {
@@ -173,8 +183,12 @@ class Spool {
   Result<std::vector<Verdict>> put_batch(std::span<const Arrival> arrivals);
   // Why the intake must pause now; nothing: it may pull. With hysteresis.
   Pressure pressure() const;
-  // The last position committed for a stream at or below a sequence (Namer tag is made inside).
-  Result<std::optional<StreamPosition>> last_position(const std::string& stream, std::uint64_t at_or_below);
+  // What was committed of a stream, whatever it is identified by: the places with the greatest sequence at or below one
+  // (several where the stream gave it again), and the least sequence that is remembered.
+  Result<std::vector<StreamPosition>> last_committed(const std::string& stream, std::uint64_t at_or_below);
+  Result<std::optional<std::uint64_t>> first_committed(const std::string& stream);
+  // What a source's server has just said of its stream. What it could redeliver is not forgotten.
+  void note_stream(const std::string& source, const StreamFloor& floor);
 
   Result<std::vector<DueRecord>> due(TargetNumber target, Drain drain, DueCursor& cursor, std::size_t max_records,
                                      std::size_t max_bytes);

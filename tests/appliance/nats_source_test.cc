@@ -32,19 +32,37 @@ class Ledger {
     const std::lock_guard lock(mutex_);
     return positions_.size();
   }
-  LastPosition last_position() {
-    return [this](const std::string&, std::uint64_t at_or_below) -> Result<std::optional<StreamPosition>> {
+  StreamMemory memory() {
+    StreamMemory memory;
+    memory.last_committed = [this](std::uint64_t at_or_below) -> Result<std::vector<StreamPosition>> {
       const std::lock_guard lock(mutex_);
-      auto above = positions_.upper_bound({at_or_below, INT64_MAX});
-      if (above == positions_.begin()) return std::optional<StreamPosition>{};
-      --above;
-      return std::optional(StreamPosition{0, above->first, above->second});
+      std::vector<StreamPosition> found;
+      for (auto at = positions_.upper_bound({at_or_below, INT64_MAX}); at != positions_.begin();) {
+        --at;
+        if (!found.empty() && found.back().sequence != at->first) break;
+        found.push_back({0, at->first, at->second});
+      }
+      return found;
     };
+    memory.first_committed = [this]() -> Result<std::optional<std::uint64_t>> {
+      const std::lock_guard lock(mutex_);
+      return positions_.empty() ? std::optional<std::uint64_t>() : positions_.begin()->first;
+    };
+    memory.note = [this](const StreamFloor& floor) {
+      const std::lock_guard lock(mutex_);
+      noted_ = floor;
+    };
+    return memory;
+  }
+  std::optional<StreamFloor> noted() const {
+    const std::lock_guard lock(mutex_);
+    return noted_;
   }
 
  private:
   mutable std::mutex mutex_;
   std::set<std::pair<std::uint64_t, std::int64_t>> positions_;
+  std::optional<StreamFloor> noted_;
 };
 
 std::string text_of(const Incoming& incoming) {
@@ -65,7 +83,7 @@ class NatsSourceTest : public ::testing::Test {
     return options;
   }
   std::unique_ptr<NatsSource> start(const NatsSourceOptions& options) {
-    return std::make_unique<NatsSource>(options, ledger_.last_position());
+    return std::make_unique<NatsSource>(options, ledger_.memory());
   }
   // Takes, commits and acknowledges until so many new messages were committed.
   std::vector<std::string> take(NatsSource& source, std::size_t count, Nanoseconds limit = seconds(30)) {

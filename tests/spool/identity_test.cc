@@ -92,9 +92,10 @@ TEST(IdentityDocument, EveryVectorHolds) {
   }
 }
 
-TEST(Identity, OfAPosition_SaysSo) {
-  EXPECT_TRUE(std::get<Identity>(identify({}, "s", from_stream("T", 1, 2))).positional);
-  EXPECT_FALSE(std::get<Identity>(identify({Strategy::message_id}, "s", with_id("T", "x"))).positional);
+TEST(Identity, SaysWhichStrategyMadeIt) {
+  EXPECT_EQ(std::get<Identity>(identify({}, "s", from_stream("T", 1, 2))).strategy, Strategy::stream_sequence);
+  EXPECT_EQ(std::get<Identity>(identify({Strategy::message_id}, "s", with_id("T", "x"))).strategy,
+            Strategy::message_id);
 }
 
 TEST(Identity, Numbers_AreDecimalWithoutLeadingZeros) {

@@ -30,7 +30,7 @@ IndexChange nth_change(std::uint64_t n) {
   change.running_time = std::chrono::seconds(n);
   for (std::uint64_t i = 0; i < 50; ++i) {
     change.remember.push_back({id_of(n * 50 + i), std::nullopt, {}});
-    change.remember.push_back({{}, StreamPosition{1, n * 50 + i + 1, 7}, {}});
+    change.remember.push_back({{}, StreamPosition{1, n * 50 + i + 1, 7}, true, {}});
   }
   return change;
 }
@@ -354,7 +354,7 @@ TEST(IndexCrash, DamageFoundLater_EndsThisLife_AndTheNextBeginsAnew) {
       const auto applied = (*opened)->apply(nth_change(3), Durability::durable);
       const auto listed = (*opened)->list(0, 1000);
       const auto found = (*opened)->ledger().find(id_of(1), std::nullopt);
-      const auto seen = (*opened)->ledger().last_position(1, 1000);
+      const auto seen = (*opened)->ledger().last_positions(1, 1000);
       const bool all_well = applied.ok() && listed.ok() && found.ok() && seen.ok();
       if (all_well) continue;  // a page that none of these has read
       found_in.insert(applied.ok() ? "question" : "apply");

@@ -80,15 +80,15 @@ TEST(Index, ASettledRecord_StaysUntilItLeaves_AndThenATombstoneStays) {
   EXPECT_TRUE(index->waiting().empty());
   EXPECT_EQ(index->file_bytes(), 0u);
   EXPECT_TRUE(*index->is_tombstone(7));
-  ASSERT_EQ(index->tombstones_to_unlink(10)->size(), 1u);
-  EXPECT_EQ(index->tombstones_to_unlink(10)->front(), (std::pair{Sequence{7}, id_of(7)}));
+  ASSERT_EQ(index->tombstones_to_unlink(0, 10)->size(), 1u);
+  EXPECT_EQ(index->tombstones_to_unlink(0, 10)->front(), (std::pair{Sequence{7}, id_of(7)}));
   // Not before its unlink is known to be on the medium.
   ASSERT_TRUE(index->apply({.forget_tombstones_below = 100}, Durability::lazy).ok());
   EXPECT_TRUE(*index->is_tombstone(7));
   ASSERT_TRUE(index->apply({.unlinked = {7, 8}}, Durability::lazy).ok());
   EXPECT_TRUE(*index->is_tombstone(7));
   EXPECT_FALSE(*index->is_tombstone(8));
-  EXPECT_TRUE(index->tombstones_to_unlink(10)->empty());
+  EXPECT_TRUE(index->tombstones_to_unlink(0, 10)->empty());
   ASSERT_TRUE(index->apply({.forget_tombstones_below = 7}, Durability::lazy).ok());
   EXPECT_TRUE(*index->is_tombstone(7));
   ASSERT_TRUE(index->apply({.forget_tombstones_below = 8}, Durability::lazy).ok());
@@ -134,12 +134,12 @@ TEST(Index, NeighboursThatLeaveTogether_LeaveNothingAndTakeNothingElse) {
     const auto urgent = due_sequences(*index, kHub, 0, 0, 100);
     EXPECT_EQ(urgent, (std::vector<Sequence>{4, 6, 10, 34, 36, 40}));
 
-    auto to_unlink = *index->tombstones_to_unlink(100);
+    auto to_unlink = *index->tombstones_to_unlink(0, 100);
     EXPECT_EQ(to_unlink.size(), 20u);
     for (const auto& [sequence, id] : to_unlink)
       EXPECT_EQ(id, with_a_hole && sequence == 20 ? RecordId() : id_of(sequence));
     ASSERT_TRUE(index->apply({.unlinked = {11, 12, 13, 29, 15}}, Durability::lazy).ok());
-    to_unlink = *index->tombstones_to_unlink(100);
+    to_unlink = *index->tombstones_to_unlink(0, 100);
     EXPECT_EQ(to_unlink.size(), 15u);
     EXPECT_EQ(to_unlink.front().first, 14u);
   }
@@ -149,7 +149,7 @@ TEST(Index, ATombstoneWithoutARow_HasNoId_AndGoesWhenTheRecordIsFiledAfterAll) {
   SimulatedFileSystem fs;
   const auto index = must_open(fs);
   ASSERT_TRUE(index->apply({.entombed = {5, 6}, .unlinked = {6}}, Durability::lazy).ok());
-  EXPECT_EQ(index->tombstones_to_unlink(10)->front(), (std::pair{Sequence{5}, RecordId{}}));
+  EXPECT_EQ(index->tombstones_to_unlink(0, 10)->front(), (std::pair{Sequence{5}, RecordId{}}));
   ASSERT_TRUE(index->apply({.filed = {record_of(5, {kHub}), record_of(6, {kHub})}}, Durability::lazy).ok());
   EXPECT_FALSE(*index->is_tombstone(5));
   EXPECT_FALSE(*index->is_tombstone(6));
@@ -166,7 +166,7 @@ TEST(Index, WhatWaitsAgain_MustBeThere_ElseNothingChanges) {
   change.filed = {record_of(8, {kHub})};
   change.waiting = {{kHub, 7}, {kHub, 99}};
   change.add.taken = 5;
-  change.remember = {{id_of(1), std::nullopt, {}}, {id_of(2), StreamPosition{1, 2, 3}, {}}};
+  change.remember = {{id_of(1), std::nullopt, false, {}}, {id_of(2), StreamPosition{1, 2, 3}, true, {}}};
   const auto applied = index->apply(change, Durability::durable);
   ASSERT_FALSE(applied.ok());
   EXPECT_EQ(applied.error().kind, ErrorKind::not_found);
@@ -378,7 +378,7 @@ class IndexModel {
     }
     const auto open_tombstones =
         std::count_if(tombstones_.begin(), tombstones_.end(), [](const auto& t) { return !t.second; });
-    ASSERT_EQ(index_->tombstones_to_unlink(100'000)->size(), static_cast<std::size_t>(open_tombstones));
+    ASSERT_EQ(index_->tombstones_to_unlink(0, 100'000)->size(), static_cast<std::size_t>(open_tombstones));
     for (std::uint32_t target = 1; target <= 4; ++target) compare_due(TargetNumber{target});
   }
 

@@ -20,6 +20,7 @@ using std::chrono::seconds;
 
 constexpr const char* kPath = "ledger.sqlite3";
 constexpr Nanoseconds kWindow = hours(16);  // buckets of an hour
+constexpr Ledger::PositionLimits kAnyAge{Nanoseconds(0), 0};
 
 RecordId id_of(std::uint64_t number) {
   RecordId id;
@@ -44,10 +45,10 @@ bool is_content(const std::optional<Seen>& seen, std::uint64_t number) {
 }
 
 LedgerEntry id_entry(std::uint64_t number) {
-  return {id_of(number), std::nullopt, content_of(number)};
+  return {id_of(number), std::nullopt, false, content_of(number)};
 }
 LedgerEntry position_entry(const StreamPosition& position, std::uint64_t content) {
-  return {{}, position, content_of(content)};
+  return {{}, position, true, content_of(content)};
 }
 
 // A ledger and its database, as the index holds them.
@@ -138,10 +139,13 @@ TEST(Ledger, TheSameSequenceWithAnotherTimestamp_IsAnotherIdentity_AndBothAreKep
   EXPECT_TRUE(is_content(house.find_position({1, 10, 100}), 1));
   EXPECT_TRUE(is_content(house.find_position({1, 10, 50}), 2));
   EXPECT_TRUE(is_content(house.find_position({1, 10, 200}), 3));
-  EXPECT_EQ(**house.ledger->last_position(1, 10), (StreamPosition{1, 10, 200}));
-  EXPECT_EQ(**house.ledger->last_position(1, 1'000'000), (StreamPosition{1, 10, 200}));
-  EXPECT_FALSE(*house.ledger->last_position(1, 9));
-  EXPECT_FALSE(*house.ledger->last_position(2, 10));
+  const std::vector<StreamPosition> all{{1, 10, 50}, {1, 10, 100}, {1, 10, 200}};
+  EXPECT_EQ(*house.ledger->last_positions(1, 10), all);
+  EXPECT_EQ(*house.ledger->last_positions(1, 1'000'000), all);
+  EXPECT_TRUE(house.ledger->last_positions(1, 9)->empty());
+  EXPECT_TRUE(house.ledger->last_positions(2, 10)->empty());
+  EXPECT_EQ(*house.ledger->first_sequence(1), 10u);
+  EXPECT_FALSE(*house.ledger->first_sequence(2));
 }
 
 TEST(Ledger, RememberedTwice_StaysAsItWasFirst) {
@@ -228,7 +232,8 @@ class PositionModel {
   void prune() {
     const std::uint64_t stream = 1 + dice_.below(2);
     const std::uint64_t floor = dice_.below(top_[stream] / 2 + 1);
-    ASSERT_TRUE(house_->ledger->prune_positions(stream, floor).ok());
+    const auto pruned = house_->ledger->prune_positions(stream, floor, seconds(0), kAnyAge);
+    ASSERT_TRUE(pruned.ok());
     forgotten_[stream] = std::max(forgotten_[stream], floor);
     std::erase_if(known_, [&](const auto& entry) {
       return std::get<0>(entry.first) == stream && std::get<1>(entry.first) < floor;
@@ -262,9 +267,10 @@ class PositionModel {
     if (above == known_.begin() || std::get<0>(std::prev(above)->first) != stream) return;
     const auto& wanted = std::prev(above)->first;
     if (std::get<1>(wanted) < forgotten_[stream]) return;
-    const auto last = house_->ledger->last_position(stream, sequence);
-    ASSERT_TRUE(last.ok() && *last);
-    ASSERT_EQ((**last), (StreamPosition{stream, std::get<1>(wanted), std::get<2>(wanted)}));
+    const auto last = house_->ledger->last_positions(stream, sequence);
+    ASSERT_TRUE(last.ok() && !last->empty());
+    ASSERT_EQ(last->back(), (StreamPosition{stream, std::get<1>(wanted), std::get<2>(wanted)}));
+    ASSERT_EQ(last->front().sequence, last->back().sequence);
   }
 
   Dice dice_;
@@ -288,14 +294,96 @@ TEST(Ledger, PrunedPositions_GiveTheirRowsBack_AndNoneAboveTheFloorGoes) {
   std::vector<LedgerEntry> batch;
   for (std::uint64_t n = 1; n <= 20'000; ++n) batch.push_back(position_entry({1, n, std::int64_t(n)}, n));
   ASSERT_TRUE(house.remember(batch, seconds(1)).ok());
-  ASSERT_TRUE(house.ledger->prune_positions(1, 15'000).ok());
+  ASSERT_TRUE(house.ledger->prune_positions(1, 15'000, seconds(0), kAnyAge).ok());
   EXPECT_FALSE(house.find_position({1, 1, 1}));
   EXPECT_FALSE(house.find_position({1, 14'000, 14'000}));
   for (std::uint64_t n = 15'000; n <= 20'000; ++n) ASSERT_TRUE(house.find_position({1, n, std::int64_t(n)}));
-  EXPECT_FALSE(*house.ledger->last_position(1, 10));
+  EXPECT_TRUE(house.ledger->last_positions(1, 10)->empty());
   EXPECT_TRUE(house.ledger->maybe_seen({}, StreamPosition{1, 20'000, 0})) << "what was seen stays no news";
-  ASSERT_TRUE(house.ledger->prune_positions(1, 1'000'000).ok());
-  EXPECT_FALSE(*house.ledger->last_position(1, 1'000'000));
+  ASSERT_TRUE(house.ledger->prune_positions(1, 1'000'000, seconds(0), kAnyAge).ok());
+  EXPECT_TRUE(house.ledger->last_positions(1, 1'000'000)->empty());
+  EXPECT_EQ(house.ledger->positions(1), 0u);
+}
+
+class FloorTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    house_ = std::make_unique<House>(fs_);
+    std::vector<LedgerEntry> batch;
+    for (std::uint64_t n = 1; n <= 10'000; ++n) batch.push_back(position_entry({1, n, std::int64_t(n)}, n));
+    ASSERT_TRUE(house_->remember(batch, seconds(1)).ok());
+  }
+
+  void tell(std::uint64_t floor, Nanoseconds now, std::uint64_t max_positions = 1'000'000) {
+    for (bool more = true; more;) {
+      const auto pruned = house_->ledger->prune_positions(1, floor, now, {kWindow, max_positions});
+      ASSERT_TRUE(pruned.ok()) << pruned.error().text;
+      more = *pruned;
+    }
+  }
+  bool knows(std::uint64_t n) { return house_->find_position({1, n, std::int64_t(n)}).has_value(); }
+  void start_again() {
+    house_ = nullptr;
+    house_ = std::make_unique<House>(fs_);
+  }
+
+  SimulatedFileSystem fs_;
+  std::unique_ptr<House> house_;
+};
+
+// A store that a power cut set back hands out again what had been acknowledged.
+TEST_F(FloorTest, PositionsBelowTheFloor_AreKeptForAWindow) {
+  tell(8'000, hours(1));
+  EXPECT_TRUE(knows(1));
+  tell(9'000, hours(16));
+  EXPECT_TRUE(knows(1));
+  tell(9'000, hours(17));
+  EXPECT_FALSE(knows(1));
+  EXPECT_TRUE(knows(8'000));
+  EXPECT_TRUE(knows(8'500)) << "its floor is younger";
+  tell(9'000, hours(33));
+  EXPECT_FALSE(knows(8'200));
+  EXPECT_TRUE(knows(9'000));
+}
+
+TEST_F(FloorTest, AFloorThatCameDown_CountsFromThenOn) {
+  tell(8'000, hours(1));
+  tell(100, hours(10));
+  tell(8'000, hours(12));
+  tell(8'000, hours(18));
+  EXPECT_TRUE(knows(5'000)) << "it could be redelivered eight hours ago";
+  tell(8'000, hours(29));
+  EXPECT_FALSE(knows(5'000));
+}
+
+TEST_F(FloorTest, FloorsAreRememberedOverLives_ButNothingGoesBeforeTheStreamIsSeenAgain) {
+  tell(8'000, hours(1));
+  start_again();
+  tell(0, hours(18));
+  EXPECT_TRUE(knows(1)) << "the stream has it again";
+  start_again();
+  tell(8'000, hours(20));
+  EXPECT_TRUE(knows(1));
+  tell(8'000, hours(35));
+  EXPECT_FALSE(knows(1));
+}
+
+TEST_F(FloorTest, WithMoreThanMayBeKept_WhatLiesBelowTheFloorGoesAtOnce_AndNothingAbove) {
+  tell(4'000, hours(1), 9'999);
+  EXPECT_FALSE(knows(1));
+  for (std::uint64_t n = 4'000; n <= 10'000; ++n) ASSERT_TRUE(knows(n)) << n;
+  EXPECT_LT(house_->ledger->positions(1), 6'500u);
+  EXPECT_GE(house_->ledger->positions(1), 6'001u);
+  start_again();
+  EXPECT_GE(house_->ledger->positions(1), 6'001u);
+}
+
+TEST_F(FloorTest, FewFloorsAreKept) {
+  for (int hour = 1; hour < 500; ++hour) tell(1, hours(hour));
+  Statement row;
+  ASSERT_TRUE(house_->database->prepare(row, "SELECT length(floors) FROM position_stream").ok());
+  ASSERT_TRUE(*row.step());
+  EXPECT_LE(row.u64(0), (kFloorSamples + 2) * 16u);
 }
 
 // --- Ids
@@ -329,7 +417,7 @@ class IdModel {
   // The window is known from the first pruning on.
   void enter() {
     house_ = std::make_unique<House>(fs_);
-    EXPECT_TRUE(house_->ledger->prune(Nanoseconds(0), kWindow, 1'000'000).ok());
+    EXPECT_TRUE(house_->ledger->prune(Nanoseconds(0), {kWindow, 1'000'000}).ok());
   }
 
   std::vector<LedgerEntry> make_batch() {
@@ -344,7 +432,7 @@ class IdModel {
 
   void prune() {
     for (Result<bool> more = true; *more;) {
-      more = house_->ledger->prune(now_, kWindow, 1'000'000);
+      more = house_->ledger->prune(now_, {kWindow, 1'000'000});
       ASSERT_TRUE(more.ok()) << more.error().text;
     }
     const Nanoseconds oldest = now_ - kWindow;
@@ -402,7 +490,7 @@ TEST(Ledger, TheNewestIdsUpToTheLimit_AreNeverForgotten) {
     for (int i = 0; i < 100; ++i) entries.push_back(id_entry(next++));
     ASSERT_TRUE(house.remember(entries, hours(batch)).ok());
     for (Result<bool> more = true; *more;) {
-      more = house.ledger->prune(hours(batch), hours(10'000), 1000);
+      more = house.ledger->prune(hours(batch), {hours(10'000), 1000});
       ASSERT_TRUE(more.ok());
     }
     for (std::uint64_t n = next > 1000 ? next - 1000 : 0; n < next; ++n) ASSERT_TRUE(house.find_id(n)) << n;

@@ -28,7 +28,7 @@ TEST(Reason, EveryOne_HasATextOfItsOwn_ThatLeadsBackToIt) {
     EXPECT_TRUE(texts.insert(std::string(text)).second) << text << " twice";
     EXPECT_EQ(reason_from_text(text), reason) << text;
   }
-  EXPECT_EQ(texts.size(), 17U);
+  EXPECT_EQ(texts.size(), 26U);
 }
 
 TEST(Reason, Texts_AreSnakeCase) {
@@ -46,6 +46,15 @@ TEST(Reason, Numbers_StayWhatTheyWere) {
       {3, "too_large"},
       {4, "undecodable_headers"},
       {5, "payload_omitted"},
+      {6, "not_json"},
+      {7, "field_missing"},
+      {8, "field_null"},
+      {9, "field_object"},
+      {10, "field_array"},
+      {11, "field_empty"},
+      {12, "field_too_long"},
+      {13, "field_absurd_number"},
+      {14, "field_repeated"},
       {20, "conflict"},
       {21, "duplicate_record"},
       {22, "damaged"},

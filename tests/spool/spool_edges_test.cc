@@ -266,10 +266,10 @@ TEST(SpoolEdges, LargeRecord_ItsPlaceInTheStreamOutlivesACut) {
   world.forget();
   world.fs.lose_power(Loss::drop_all);
   ASSERT_TRUE(world.open()) << world.last_error;
-  auto last = world.spool->last_position("TELEMETRY", 100);
+  const auto last = world.spool->last_committed("TELEMETRY", 100);
   ASSERT_TRUE(last.ok());
-  ASSERT_TRUE(last->has_value());
-  EXPECT_EQ((*last)->sequence, 1u);
+  ASSERT_EQ(last->size(), 1u);
+  EXPECT_EQ(last->front().sequence, 1u);
   world.expect_promises("a large record");
 }
 
@@ -280,7 +280,8 @@ TEST(SpoolEdges, FoundWithoutItsRow_IsRememberedAfterItLeft) {
     ASSERT_TRUE(world.open());
     std::vector<Arrival> arrivals{world.message(1), world.message(2), world.message(3)};
     for (Arrival& arrival : arrivals) {
-      if (!by_place) arrival.identity = {"msg:" + std::to_string(arrival.envelope.origin.sequence), false};
+      if (!by_place)
+        arrival.identity = {"msg:" + std::to_string(arrival.envelope.origin.sequence), Strategy::message_id};
     }
     ASSERT_TRUE(world.spool->put_batch(arrivals).ok());
     ASSERT_TRUE(world.close()) << world.last_error;

@@ -12,7 +12,7 @@ namespace {
 
 Arrival by_id(const SpoolWorld& world, std::uint64_t number) {
   Arrival arrival = world.message(number);
-  arrival.identity = {"msg:" + std::to_string(number), false};
+  arrival.identity = {"msg:" + std::to_string(number), Strategy::message_id};
   return arrival;
 }
 

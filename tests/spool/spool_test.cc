@@ -140,7 +140,7 @@ TEST(Spool, Refused_IsInCustodyBeforeItsVerdict) {
   ASSERT_TRUE(world.open());
   Arrival refused = world.message(1);
   refused.refused = Reason::no_route;
-  refused.identity = {"refused:truck-07:TELEMETRY:1:1000", false};
+  refused.identity = {"refused:truck-07:TELEMETRY:1:1000", Strategy::message_id};
   auto verdicts = world.spool->put_batch(std::vector<Arrival>{refused, world.message(2)});
   ASSERT_TRUE(verdicts.ok());
   EXPECT_EQ((*verdicts)[0].kind, VerdictKind::refused);
@@ -574,15 +574,18 @@ TEST(Spool, LastPosition_KnowsWhatWasCommitted_AcrossACut) {
   world.forget();
   world.fs.lose_power(Loss::drop_all);
   ASSERT_TRUE(world.open());
-  auto last = world.spool->last_position("TELEMETRY", 100);
-  ASSERT_TRUE(last.ok() && last->has_value());
-  EXPECT_EQ((**last).sequence, 9u);
-  EXPECT_EQ((**last).timestamp_ns, 9000);
-  EXPECT_EQ((**world.spool->last_position("TELEMETRY", 4)).sequence, 4u);
-  EXPECT_FALSE(world.spool->last_position("OTHER", 100)->has_value());
+  const auto last = world.spool->last_committed("TELEMETRY", 100);
+  ASSERT_TRUE(last.ok() && last->size() == 1);
+  EXPECT_EQ(last->front().sequence, 9u);
+  EXPECT_EQ(last->front().timestamp_ns, 9000);
+  EXPECT_EQ(world.spool->last_committed("TELEMETRY", 4)->front().sequence, 4u);
+  EXPECT_TRUE(world.spool->last_committed("OTHER", 100)->empty());
+  EXPECT_EQ(*world.spool->first_committed("TELEMETRY"), 1u);
+  EXPECT_FALSE(*world.spool->first_committed("OTHER"));
   ASSERT_TRUE(world.close());
   ASSERT_TRUE(world.open());
-  EXPECT_EQ((**world.spool->last_position("TELEMETRY", 100)).sequence, 9u);
+  EXPECT_EQ(world.spool->last_committed("TELEMETRY", 100)->front().sequence, 9u);
+  EXPECT_EQ(*world.spool->first_committed("TELEMETRY"), 1u);
 }
 
 }  // namespace

@@ -75,7 +75,7 @@ TEST(SpoolThreads, SourcesTargetsUpkeepAndOperator_AtOnce) {
       ASSERT_TRUE(audit.ok());
       EXPECT_TRUE(audit->balanced()) << "taken " << audit->taken << " delivered " << audit->delivered << " custody "
                                      << audit->in_custody;
-      ASSERT_TRUE(spool.last_position("TELEMETRY", 1'000'000).ok());
+      ASSERT_TRUE(spool.last_committed("TELEMETRY", 1'000'000).ok());
       std::this_thread::yield();
     }
   });

@@ -10,7 +10,7 @@ namespace {
 
 Arrival message_with_id(SpoolWorld& world, std::uint64_t number, bool positional, const std::string& payload = {}) {
   Arrival arrival = payload.empty() ? world.message(number) : world.message(number, payload);
-  if (!positional) arrival.identity = {"msg:" + std::to_string(number), false};
+  if (!positional) arrival.identity = {"msg:" + std::to_string(number), Strategy::message_id};
   return arrival;
 }
 
@@ -75,10 +75,10 @@ TEST(SpoolVerdictsToo, TwoStreamsInOneBatch_EachHasItsOwnPositions) {
   two[1].envelope.origin.stream = "OTHER";
   two[1].identity.key = "seq:truck-07:OTHER:2:2000";
   ASSERT_TRUE(world.spool->put_batch(two).ok());
-  const auto other = world.spool->last_position("OTHER", 100);
-  ASSERT_TRUE(other.ok() && other->has_value());
-  EXPECT_EQ((*other)->sequence, 2u);
-  EXPECT_EQ((*world.spool->last_position("TELEMETRY", 100))->sequence, 1u);
+  const auto other = world.spool->last_committed("OTHER", 100);
+  ASSERT_TRUE(other.ok() && other->size() == 1);
+  EXPECT_EQ(other->front().sequence, 2u);
+  EXPECT_EQ(world.spool->last_committed("TELEMETRY", 100)->front().sequence, 1u);
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ Arrival SpoolWorld::message(std::uint64_t number, const std::string& content) co
   arrival.envelope.payload.assign(text.begin(), text.end());
   arrival.envelope.payload.resize(400, 'x');
   arrival.envelope.origin = {"TELEMETRY", number, static_cast<std::int64_t>(number) * 1000};
-  arrival.identity = {fmt::format("seq:truck-07:TELEMETRY:{}:{}", number, number * 1000), true};
+  arrival.identity = {fmt::format("seq:truck-07:TELEMETRY:{}:{}", number, number * 1000), Strategy::stream_sequence};
   arrival.route = route;
   return arrival;
 }
