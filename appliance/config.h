@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -71,6 +72,7 @@ struct RouteConfig {
   std::vector<std::string> subjects;
   std::vector<std::string> targets;
   Priority priority = kNormalPriority;
+  std::optional<IdentityRule> identity;  // none: that of the source
   int line = 0;
 };
 

@@ -146,6 +146,23 @@ class TableReader {
     complain(key, '"' + word + "\" is not known; must be one of " + names);
   }
 
+  void field_path(std::string_view key, FieldPath& into) {
+    if (find(key) == nullptr) return complain(key, "is missing; must name a field, like \"order.id\"");
+    const toml::node* node = find_typed<std::string>(key, "a string");
+    if (node == nullptr) return;
+    auto path = parse_field_path(**node->as_string());
+    if (!path) return complain(key, path.error().text);
+    into = std::move(*path);
+  }
+
+  // A table inside this one, which is there.
+  template <typename Read>
+  void inner(std::string_view key, Read read) {
+    TableReader in(*find(key)->as_table(), path(key), line_of_key(key), findings_);
+    read(in);
+    in.finish();
+  }
+
   // Complains about every key that nobody asked for.
   void finish() {
     for (const auto& [key, node] : table_) {
@@ -250,21 +267,28 @@ void read_address(TableReader& in, NatsAddress& address) {
   in.text("tls_key", address.tls_key, path_rule);
 }
 
-void read_identity(TableReader& in, IdentityRule& identity) {
+// Of a source, or of a route in its place; nothing where none is written.
+std::optional<IdentityRule> read_identity(TableReader& in) {
+  IdentityRule identity;
   const toml::node* node = in.find("identity");
-  const bool later = node != nullptr && (node->is_table() || node->value<std::string_view>() == "payload_hash");
-  if (later) {
-    in.complain("identity",
-                "names a strategy that this version does not have; must be \"stream_sequence\" or \"message_id\"");
+  if (node != nullptr && node->is_table()) {
+    identity.strategy = Strategy::payload_field;
+    in.inner("identity", [&](TableReader& table) { table.field_path("payload_field", identity.field); });
+  } else if (node != nullptr && node->value<std::string_view>() == "payload_field") {
+    in.complain("identity", "names no field; must be like { payload_field = \"order.id\" }");
   } else {
     in.choice<Strategy>("identity", identity.strategy,
-                        {{"stream_sequence", Strategy::stream_sequence}, {"message_id", Strategy::message_id}});
+                        {{"stream_sequence", Strategy::stream_sequence},
+                         {"message_id", Strategy::message_id},
+                         {"payload_hash", Strategy::payload_hash}});
   }
   in.choice<MessageIdScope>(
       "message_id_scope", identity.scope,
       {{"global", MessageIdScope::global}, {"site", MessageIdScope::site}, {"stream", MessageIdScope::stream}});
-  if (in.find("message_id_scope") != nullptr && identity.strategy != Strategy::message_id && !later)
+  if (in.find("message_id_scope") != nullptr && identity.strategy != Strategy::message_id)
     in.complain("message_id_scope", "says nothing with this identity; it belongs to identity = \"message_id\"");
+  if (node == nullptr) return std::nullopt;
+  return identity;
 }
 
 SourceConfig read_source(TableReader& in) {
@@ -278,7 +302,7 @@ SourceConfig read_source(TableReader& in) {
   in.required_text("stream", source.stream, nats_name_rule);
   in.text("consumer", source.consumer, nats_name_rule);
   in.texts("subjects", source.subjects, pattern_rule, "is empty; name at least one, or leave the key out");
-  read_identity(in, source.identity);
+  source.identity = read_identity(in).value_or(IdentityRule());
   in.count("batch", source.batch, 1, 4096);
   in.duration("ack_wait", source.ack_wait, 1s, 1h);
   if (in.find("dead_letter") != nullptr)
@@ -319,6 +343,7 @@ RouteConfig read_route(TableReader& in) {
     return "must be one of flash, immediate, urgent, high, normal, none, low, deferred";
   });
   route.priority = priority_from_text(word).value_or(kNormalPriority);
+  route.identity = read_identity(in);
   return route;
 }
 
@@ -418,12 +443,16 @@ class AsciiRule {
     constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
     std::size_t at = text_.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0;
     while (at < text_.size()) {
-      if (static_cast<unsigned char>(text_[at]) >= 0x80)
-        return 1 + static_cast<int>(std::ranges::count(text_.substr(0, at), '\n'));
-      if (begins_string(at)) {
-        at = end_of_string(at);
-      } else {
-        at = text_[at] == '#' ? std::min(text_.find('\n', at), text_.size()) : at + 1;
+      const bool string = begins_string(at);
+      const bool of_several_lines = string && text_.substr(at).starts_with(std::string(3, text_[at]));
+      const std::size_t next = of_several_lines   ? end_of_lines(at)
+                               : string           ? end_of_string(at)
+                               : text_[at] == '#' ? std::min(text_.find('\n', at), text_.size())
+                                                  : at + 1;
+      const bool must_be_ascii = of_several_lines || next == at + 1;
+      for (; at < next; ++at) {
+        if (must_be_ascii && static_cast<unsigned char>(text_[at]) >= 0x80)
+          return 1 + static_cast<int>(std::ranges::count(text_.substr(0, at), '\n'));
       }
     }
     return std::nullopt;
@@ -434,8 +463,7 @@ class AsciiRule {
   bool begins_string(std::size_t at) const {
     constexpr std::string_view kBefore = " \t\r\n=[{,.";
     if (text_[at] != '"' && text_[at] != '\'') return false;
-    const bool of_several_lines = text_.substr(at).starts_with(std::string(3, text_[at]));
-    return !of_several_lines && (at == 0 || kBefore.find(text_[at - 1]) != std::string_view::npos);
+    return at == 0 || kBefore.find(text_[at - 1]) != std::string_view::npos;
   }
 
   // Its line does where it has no end (TOML 1.0.0, "String").
@@ -445,6 +473,14 @@ class AsciiRule {
       if (quote == '"' && text_[at] == '\\' && !text_.substr(at + 1).starts_with('\n')) ++at;
     }
     return std::min(at + 1, text_.size());
+  }
+
+  std::size_t end_of_lines(std::size_t at) const {
+    const std::string quotes(3, text_[at]);
+    for (at += 3; at < text_.size() && !text_.substr(at).starts_with(quotes); ++at) {
+      if (quotes[0] == '"' && text_[at] == '\\') ++at;
+    }
+    return std::min(at + 3, text_.size());
   }
 
   const std::string_view text_;

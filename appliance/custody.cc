@@ -56,7 +56,7 @@ Result<Router> number_routes(const Config& config, const std::vector<TargetNumbe
   for (const RouteConfig& route : config.routes) {
     const auto number = spool.route_number(ends_of(config, targets, &route));
     if (!number) return number.error();
-    rules.push_back({route.subjects, *number, route.priority});
+    rules.push_back({route.subjects, *number, route.priority, route.identity});
   }
   if (config.routes.empty()) {
     const auto number = spool.route_number(ends_of(config, targets, nullptr));

@@ -16,22 +16,24 @@ constexpr Nanoseconds kSyncBound = std::chrono::minutes(10);
 Arrival make_arrival(const IntakeRules& rules, const Router& router, Envelope envelope, Reason unreadable) {
   Arrival arrival;
   arrival.refused = unreadable;
+  const IdentityRule* rule = &rules.identity;
   const auto routed = router.route(envelope);
   if (const Routed* way = std::get_if<Routed>(&routed)) {
     arrival.route = way->route;
     arrival.priority = way->priority;
+    if (way->identity != nullptr) rule = way->identity;
   } else if (arrival.refused == Reason::none) {
     arrival.refused = std::get<Reason>(routed);
   }
   if (arrival.refused == Reason::none) {
-    auto identified = identify(rules.identity, rules.site, envelope);
+    auto identified = identify(*rule, rules.site, envelope);
     if (Identity* identity = std::get_if<Identity>(&identified)) {
       arrival.identity = std::move(*identity);
     } else {
       arrival.refused = std::get<Reason>(identified);
     }
   }
-  if (arrival.refused != Reason::none) arrival.identity.key = refused_key(rules.site, envelope);
+  if (arrival.refused != Reason::none) arrival.identity = {refused_key(rules.site, envelope), rule->strategy};
   arrival.envelope = std::move(envelope);
   return arrival;
 }

@@ -19,12 +19,13 @@
 namespace holdfast {
 
 struct IntakeRules {
-  std::string site;  // the one in keys
-  IdentityRule identity;
+  std::string site;       // the one in keys
+  IdentityRule identity;  // where the route has none of its own
   std::size_t batch = 256;
 };
 
-// How a message arrives under these rules: its identity and route, or why it is set aside.
+// How a message arrives under these rules: its identity and route, or why it is set aside. Its identity's strategy is
+// the one that named it, or that was to.
 Arrival make_arrival(const IntakeRules& rules, const Router& router, Envelope envelope, Reason unreadable);
 
 enum class IntakeRound : std::uint8_t {

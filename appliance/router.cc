@@ -24,7 +24,8 @@ bool takes(const RouteRule& rule, const Envelope& envelope) {
 
 std::variant<Routed, Reason> Router::route(const Envelope& envelope) const {
   for (const RouteRule& rule : rules_) {
-    if (takes(rule, envelope)) return Routed{rule.route, priority_of(envelope, rule.priority)};
+    if (!takes(rule, envelope)) continue;
+    return Routed{rule.route, priority_of(envelope, rule.priority), rule.identity ? &*rule.identity : nullptr};
   }
   return Reason::no_route;
 }

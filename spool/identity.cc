@@ -6,6 +6,7 @@
 
 #include "crypto/digest.h"
 #include "spool/ascii.h"
+#include "spool/payload_field.h"
 
 namespace holdfast {
 namespace {
@@ -82,6 +83,59 @@ std::string message_id_key(MessageIdScope scope, std::string_view site, std::str
   return key;
 }
 
+const char* type_text(FieldType type) {
+  switch (type) {
+    case FieldType::string:
+      return "string";
+    case FieldType::number:
+      return "number";
+    case FieldType::boolean:
+      return "boolean";
+  }
+  return "";
+}
+
+std::string field_key(const FieldPath& path, const FieldValue& value) {
+  std::string key = "field:";
+  append_escaped(key, path.text);
+  key.append(":").append(type_text(value.type)).push_back(':');
+  append_escaped(key, value.text);
+  return key;
+}
+
+std::string hash_key(std::string_view subject, ByteView payload) {
+  std::string key = "hash:";
+  append_escaped(key, subject);
+  return key + ":" + to_hex(sha256(payload));
+}
+
+using KeyOrReason = std::variant<std::string, Reason>;
+
+KeyOrReason key_of_field(const FieldPath& path, ByteView payload) {
+  const auto found = find_field(path, payload);
+  if (const Reason* reason = std::get_if<Reason>(&found)) return *reason;
+  return field_key(path, std::get<FieldValue>(found));
+}
+
+KeyOrReason key_of(const IdentityRule& rule, std::string_view site, const Envelope& envelope) {
+  switch (rule.strategy) {
+    case Strategy::stream_sequence:
+      return position_key("seq", site, envelope.origin);
+    case Strategy::message_id: {
+      const std::string_view id = message_id(envelope);
+      if (id.empty()) return Reason::no_identity;
+      return message_id_key(rule.scope, site, envelope.origin.stream, id);
+    }
+    case Strategy::payload_field:
+      if (envelope.payload_omitted) return Reason::payload_omitted;
+      return key_of_field(rule.field, envelope.payload);
+    case Strategy::payload_hash:
+      if (envelope.payload_omitted) return Reason::payload_omitted;
+      return hash_key(envelope.subject, envelope.payload);
+  }
+  return Reason::no_identity;
+}
+
 }  // namespace
 
 std::string_view strategy_text(Strategy strategy) {
@@ -90,16 +144,18 @@ std::string_view strategy_text(Strategy strategy) {
       return "stream_sequence";
     case Strategy::message_id:
       return "message_id";
+    case Strategy::payload_field:
+      return "payload_field";
+    case Strategy::payload_hash:
+      return "payload_hash";
   }
   return "unknown";
 }
 
 std::variant<Identity, Reason> identify(const IdentityRule& rule, std::string_view site, const Envelope& envelope) {
-  if (rule.strategy == Strategy::stream_sequence)
-    return Identity{position_key("seq", site, envelope.origin), rule.strategy};
-  const std::string_view id = message_id(envelope);
-  if (id.empty()) return Reason::no_identity;
-  return Identity{message_id_key(rule.scope, site, envelope.origin.stream, id), rule.strategy};
+  auto key = key_of(rule, site, envelope);
+  if (const Reason* reason = std::get_if<Reason>(&key)) return *reason;
+  return Identity{std::get<std::string>(std::move(key)), rule.strategy};
 }
 
 std::string refused_key(std::string_view site, const Envelope& envelope) {

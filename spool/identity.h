@@ -9,11 +9,12 @@
 #include <variant>
 
 #include "spool/envelope.h"
+#include "spool/field_path.h"
 #include "spool/reason.h"
 
 namespace holdfast {
 
-enum class Strategy : std::uint8_t { stream_sequence, message_id };
+enum class Strategy : std::uint8_t { stream_sequence, message_id, payload_field, payload_hash };
 
 // As it is written in a configuration, and shown.
 std::string_view strategy_text(Strategy strategy);
@@ -23,6 +24,8 @@ enum class MessageIdScope : std::uint8_t { global, site, stream };
 struct IdentityRule {
   Strategy strategy = Strategy::stream_sequence;
   MessageIdScope scope = MessageIdScope::global;  // message_id only
+  FieldPath field{};                              // payload_field only; it has keys then
+  bool operator==(const IdentityRule&) const = default;
 };
 
 // A message's place in a stream: what the ledger keeps, packed, instead of a key where the key is made of nothing else.

@@ -167,6 +167,35 @@ TEST(Config, EveryKeyThatIsWritten_IsUsed) {
   EXPECT_EQ(config.control.socket, "/tmp/c.sock");
 }
 
+TEST(Config, IdentityOfThePayload_IsRead) {
+  LoadedConfig loaded = parse_config(replaced(kGood, "identity = \"stream_sequence\"", "identity = \"payload_hash\""));
+  ASSERT_TRUE(loaded.ok()) << all_errors(loaded);
+  EXPECT_EQ(loaded.config.sources[0].identity.strategy, Strategy::payload_hash);
+  for (const char* written :
+       {"identity = { payload_field = 'order\\.no.id' }", "identity.payload_field = 'order\\.no.id'",
+        "[source.identity]\npayload_field = 'order\\.no.id'"}) {
+    loaded = parse_config(replaced(kGood, "identity = \"stream_sequence\"", written));
+    ASSERT_TRUE(loaded.ok()) << all_errors(loaded);
+    EXPECT_EQ(loaded.config.sources[0].identity.strategy, Strategy::payload_field);
+    EXPECT_EQ(loaded.config.sources[0].identity.field.text, "order\\.no.id");
+    EXPECT_EQ(loaded.config.sources[0].identity.field.keys, (std::vector<std::string>{"order.no", "id"}));
+  }
+}
+
+TEST(Config, ARoute_HasAnIdentityOfItsOwnOrNone) {
+  EXPECT_EQ(parse_config(kGood).config.routes[0].identity, std::nullopt);
+  LoadedConfig loaded = parse_config(replaced(kGood, "priority = \"normal\"", "identity = \"stream_sequence\""));
+  ASSERT_TRUE(loaded.ok()) << all_errors(loaded);
+  EXPECT_EQ(loaded.config.routes[0].identity, IdentityRule());
+  loaded = parse_config(
+      replaced(kGood, "priority = \"normal\"", "identity = \"message_id\"\nmessage_id_scope = \"stream\""));
+  ASSERT_TRUE(loaded.ok()) << all_errors(loaded);
+  EXPECT_EQ(loaded.config.routes[0].identity, (IdentityRule{Strategy::message_id, MessageIdScope::stream}));
+  loaded = parse_config(replaced(kGood, "priority = \"normal\"", "identity = { payload_field = \"id\" }"));
+  ASSERT_TRUE(loaded.ok()) << all_errors(loaded);
+  EXPECT_EQ(loaded.config.routes[0].identity->field.text, "id");
+}
+
 // One change of the good file, and what must be said of it: all of it, so that nothing else is said either.
 struct BadFile {
   const char* name;
@@ -286,13 +315,40 @@ const BadFile kBadFiles[] = {
      "h.toml:13: source.subjects: \"telemetry.>.x\" must be a subject, like \"telemetry.>\": tokens between dots, '*' "
      "for one token, a last '>' for all that follow\n"},
     {"Identity", "identity = \"stream_sequence\"", "identity = \"random\"",
-     "h.toml:14: source.identity: \"random\" is not known; must be one of \"stream_sequence\", \"message_id\"\n"},
-    {"IdentityOfLater", "identity = \"stream_sequence\"", "identity = { payload_field = \"order.id\" }",
-     "h.toml:14: source.identity: names a strategy that this version does not have; must be \"stream_sequence\" or "
-     "\"message_id\"\n"},
-    {"IdentityHash", "identity = \"stream_sequence\"", "identity = \"payload_hash\"",
-     "h.toml:14: source.identity: names a strategy that this version does not have; must be \"stream_sequence\" or "
-     "\"message_id\"\n"},
+     "h.toml:14: source.identity: \"random\" is not known; must be one of \"stream_sequence\", \"message_id\", "
+     "\"payload_hash\"\n"},
+    {"FieldBlank", "identity = \"stream_sequence\"", "identity = { payload_field = \" \" }",
+     "h.toml:14: source.identity.payload_field: is blank; must name a field, like \"order.id\"\n"},
+    {"FieldEmptyKey", "identity = \"stream_sequence\"", "identity = { payload_field = \"a..b\" }",
+     "h.toml:14: source.identity.payload_field: has an empty key; each dot stands between two keys, \\. is a dot in "
+     "one\n"},
+    {"FieldControl", "identity = \"stream_sequence\"", "identity = { payload_field = \"a\\tb\" }",
+     "h.toml:14: source.identity.payload_field: has a control character in it\n"},
+    {"FieldEscape", "identity = \"stream_sequence\"", "identity = { payload_field = 'a\\b' }",
+     "h.toml:14: source.identity.payload_field: has a backslash that escapes nothing; \\. is a dot in a key, \\\\ a "
+     "backslash\n"},
+    {"FieldDeep", "identity = \"stream_sequence\"",
+     "identity = { payload_field = \"a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a\" }",
+     "h.toml:14: source.identity.payload_field: has more than 16 keys\n"},
+    {"FieldIsNumber", "identity = \"stream_sequence\"", "identity = { payload_field = 7 }",
+     "h.toml:14: source.identity.payload_field: is an integer; must be a string\n"},
+    {"FieldMissing", "identity = \"stream_sequence\"", "identity = {}",
+     "h.toml:14: source.identity.payload_field: is missing; must name a field, like \"order.id\"\n"},
+    {"FieldAndMore", "identity = \"stream_sequence\"", "identity = { payload_field = \"id\", scope = \"site\" }",
+     "h.toml:14: source.identity.scope: is not a key of [source.identity]; known are payload_field\n"},
+    {"FieldWithoutName", "identity = \"stream_sequence\"", "identity = \"payload_field\"",
+     "h.toml:14: source.identity: names no field; must be like { payload_field = \"order.id\" }\n"},
+    {"FieldWithScope", "identity = \"stream_sequence\"",
+     "identity = { payload_field = \"id\" }\nmessage_id_scope = \"site\"",
+     "h.toml:15: source.message_id_scope: says nothing with this identity; it belongs to identity = \"message_id\"\n"},
+    {"RouteIdentity", "priority = \"normal\"", "identity = \"random\"",
+     "h.toml:30: route.identity: \"random\" is not known; must be one of \"stream_sequence\", \"message_id\", "
+     "\"payload_hash\"\n"},
+    {"RouteField", "priority = \"normal\"", "identity = { payload_field = \"a.\" }",
+     "h.toml:30: route.identity.payload_field: has an empty key; each dot stands between two keys, \\. is a dot in "
+     "one\n"},
+    {"RouteScopeAlone", "priority = \"normal\"", "message_id_scope = \"site\"",
+     "h.toml:30: route.message_id_scope: says nothing with this identity; it belongs to identity = \"message_id\"\n"},
     {"ScopeWithoutMessageId", "identity = \"stream_sequence\"", "message_id_scope = \"site\"",
      "h.toml:14: source.message_id_scope: says nothing with this identity; it belongs to identity = \"message_id\"\n"},
     {"BatchZero", "identity = \"stream_sequence\"", "batch = 0", "h.toml:14: source.batch: must be from 1 to 4,096\n"},
@@ -377,7 +433,8 @@ TEST(Config, AllErrors_AreFoundInOneReading) {
       "h.toml:2: appliance.site: must be 1 to 64 printable ASCII characters without a space or '/', like \"truck-07\"\n"
       "h.toml:11: source.stream: is an integer; must be a string\n"
       "h.toml:25: target.required: is a string; must be true or false\n"
-      "h.toml:30: route.prority: is not a key of [route]; known are priority, subjects, targets\n");
+      "h.toml:30: route.prority: is not a key of [route]; known are identity, message_id_scope, priority, subjects, "
+      "targets\n");
 }
 
 TEST(Config, AnEmptyFile_NamesEverythingThatIsMissing) {
@@ -488,9 +545,10 @@ TEST_F(ConfigOnDisk, AHugeFile_IsRefusedWithoutReadingIt) {
 // The parser would look at it, and what it does then is undefined.
 TEST(Config, CharactersBeyondAscii_AreForStringsAndCommentsOfOneLine) {
   const std::string beyond = "has a character beyond ASCII outside a string or comment of one line";
-  for (const char* text : {"\u01e0?", "\u01fcber = 1", "a = \u01e0", "[\u0100]", "a = 'x' \u01e0",
-                           "a = \"\\\"\" \u01e0", "a = \"\"\"\nx \\\n \u01e0\"\"\"", "a = \"\"\" \"x \\\n\u01e0\"\"\"",
-                           "a = '''\u01e0'''", "a = 0\"^\ufebf\"", "a\"\u01e0\" = 1", "a = 1979-05-27 0\"\u01e0\""}) {
+  for (const char* text :
+       {"\u01e0?", "\u01fcber = 1", "a = \u01e0", "[\u0100]", "a = 'x' \u01e0", "a = \"\\\"\" \u01e0",
+        "a = \"\"\"\nx \\\n \u01e0\"\"\"", "a = \"\"\" \"x \\\n\u01e0\"\"\"", "a = '''\u01e0'''", "a = 0\"^\ufebf\"",
+        "a\"\u01e0\" = 1", "a =\"\"\"\"]\" [ '\"\"\"\ufebf'", "a = 1979-05-27 0\"\u01e0\""}) {
     const LoadedConfig loaded = parse_config(text);
     ASSERT_EQ(loaded.errors.size(), 1u) << text;
     EXPECT_EQ(loaded.errors[0].text, beyond) << text;

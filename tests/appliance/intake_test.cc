@@ -284,5 +284,38 @@ TEST(MakeArrival, ARefusedMessage_KeepsTheRouteItWouldHaveTaken) {
   EXPECT_EQ(make_arrival(rules, router, envelope, Reason::undecodable_headers).refused, Reason::undecodable_headers);
 }
 
+TEST(MakeArrival, ARouteWithAnIdentity_OverridesThatOfTheSource) {
+  const IdentityRule field{Strategy::payload_field, {}, *parse_field_path("order.id")};
+  const Router router({
+      {{"orders.>"}, RouteNumber{1}, kNormalPriority, field},
+      {{"log.>"}, RouteNumber{2}, kNormalPriority, IdentityRule{Strategy::payload_hash}},
+      {{">"}, RouteNumber{3}, kNormalPriority, std::nullopt},
+  });
+  const IntakeRules rules{"truck-07", {Strategy::message_id, MessageIdScope::site}, 1};
+  Envelope envelope;
+  envelope.origin = {"S", 5, 6};
+  envelope.headers = {{"Nats-Msg-Id", "m1"}};
+  const std::string_view body = R"({"order":{"id":4711}})";
+  envelope.payload.assign(body.begin(), body.end());
+  const auto arrive = [&](const char* subject) {
+    envelope.subject = subject;
+    return make_arrival(rules, router, envelope, Reason::none);
+  };
+
+  EXPECT_EQ(arrive("orders.new").identity.key, "field:order.id:number:4711");
+  EXPECT_EQ(arrive("orders.new").identity.strategy, Strategy::payload_field);
+  EXPECT_TRUE(arrive("log.a").identity.key.starts_with("hash:log.a:"));
+  EXPECT_EQ(arrive("log.a").identity.strategy, Strategy::payload_hash);
+  EXPECT_EQ(arrive("x").identity.key, "msg:truck-07:m1");
+  EXPECT_EQ(arrive("x").identity.strategy, Strategy::message_id);
+
+  envelope.payload = {'x'};
+  const Arrival refused = arrive("orders.new");
+  EXPECT_EQ(refused.refused, Reason::not_json);
+  EXPECT_EQ(refused.route, RouteNumber{1});
+  EXPECT_EQ(refused.identity.key, "refused:truck-07:S:5:6");
+  EXPECT_EQ(refused.identity.strategy, Strategy::payload_field);
+}
+
 }  // namespace
 }  // namespace holdfast

@@ -56,6 +56,17 @@ TEST(Router, OurOwnHeader_ComesFirst) {
             3);
 }
 
+TEST(Router, AnIdentityOfTheRoute_IsThatOfTheRuleThatTook) {
+  const Router router({
+      {{"orders.>"}, RouteNumber{1}, kNormalPriority, IdentityRule{Strategy::payload_hash}},
+      {{"orders.>", "log"}, RouteNumber{2}, kNormalPriority, std::nullopt},
+  });
+  const auto own = router.route(message("orders.new"));
+  ASSERT_NE(std::get<Routed>(own).identity, nullptr);
+  EXPECT_EQ(*std::get<Routed>(own).identity, IdentityRule{Strategy::payload_hash});
+  EXPECT_EQ(std::get<Routed>(router.route(message("log"))).identity, nullptr);
+}
+
 TEST(Router, NoRules_MeanNoRoute) {
   EXPECT_TRUE(std::holds_alternative<Reason>(Router({}).route(message("a"))));
 }

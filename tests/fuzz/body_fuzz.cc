@@ -17,7 +17,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     CHECK(std::equal(again.begin(), again.end(), bytes.begin(), bytes.end()));
     CHECK(encoded_size(body->key, body->envelope) == again.size());
     CHECK(wire_key(body->key).size() <= 200);
-    for (const auto strategy : {Strategy::stream_sequence, Strategy::message_id})
+    for (const auto strategy : {Strategy::stream_sequence, Strategy::message_id, Strategy::payload_hash})
       (void)identify({.strategy = strategy}, "site", body->envelope);
   }
   if (const auto note = decode_note(bytes)) {

@@ -1,6 +1,6 @@
 // Cuts the power of a box again and again, and counts what each start finds.
 //
-//   powercut_rig --kernel FILE --initrd FILE --disk FILE --fs NAME [--cuts N] [--states N] [--seed S] [--keep-going]
+//   powercut_rig --kernel FILE --initrd FILE --disk FILE --fs NAME [--cuts N] [--states N] [--seed S]
 //
 // A cut: the guest is killed while it works, or while it starts. What it had flushed, and what the host had taken, is
 // there; what was only in the guest's memory is not. A state: of a life whose writes were logged, the disk as a loss of
@@ -34,6 +34,7 @@ using std::chrono::seconds;
 constexpr Nanoseconds kBootLimit = seconds(60);    // to the first word of ours: an emulated machine may hang before it
 constexpr int kBoots = 5;                          // so often in a row
 constexpr Nanoseconds kStartLimit = seconds(120);  // a box that has said its first word and no other is a finding
+constexpr Nanoseconds kWorkLimit = seconds(30);    // for a first acknowledgement, which a full box does not give
 constexpr Nanoseconds kLookLimit = seconds(300);
 constexpr std::size_t kStatesOfALife = 12;
 constexpr std::uint64_t kLogBytes = 2ull << 30;  // sparse
@@ -164,6 +165,8 @@ class Rig {
     if (!in_start) {
       eventually([&] { return !qemu.running() || !said().good.empty() || !said().wrong.empty(); }, kStartLimit);
       if (said().good.empty() && said().wrong.empty()) wrong(where, "the guest did not come to work");
+      // On a busy machine the guest is slow: a life in which nothing was acknowledged proves little.
+      eventually([&] { return !qemu.running() || said().acked > acked_ || !said().wrong.empty(); }, kWorkLimit);
     }
     const Nanoseconds rest = in_start ? milliseconds(dice_() % 500) : milliseconds(50 + dice_() % 2500);
     stays([&] { return qemu.running(); }, rest);

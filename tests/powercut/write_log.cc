@@ -80,6 +80,13 @@ class Disk {
   bool bad_ = false;
 };
 
+// A file system writes its superblock in place, and is lost itself with half of one: ext4's begins at 1 KiB (Linux
+// Documentation/filesystems/ext4/super.rst), btrfs's at 64 KiB. Drives write the 4 KiB that it lies in whole.
+bool holds_superblock(const LoggedWrite& write) {
+  constexpr std::uint64_t kBlockSectors = 4096 / kSector, kBtrfsSector = 65536 / kSector;
+  return write.sector < kBlockSectors || (write.sector >= kBtrfsSector && write.sector < kBtrfsSector + kBlockSectors);
+}
+
 }  // namespace
 
 bool apply_power_loss(const std::string& log, const std::vector<LoggedWrite>& writes, const PowerLoss& loss,
@@ -92,7 +99,7 @@ bool apply_power_loss(const std::string& log, const std::vector<LoggedWrite>& wr
     const LoggedWrite& write = writes[i];
     const bool safe = i < flushed || write.sector >= loss.safe_from;
     if (!safe && chance(dice) >= loss.keeps) continue;
-    const bool torn = !safe && chance(dice) < loss.tears;
+    const bool torn = !safe && !holds_superblock(write) && chance(dice) < loss.tears;
     onto.apply(write, [&](std::uint64_t) { return torn && dice() % 2 == 0; });
   }
   return onto.good();

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <charconv>
+#include <cstdlib>
 #include <limits>
 #include <map>
 #include <string>
@@ -56,8 +57,15 @@ IdentityRule rule_named(const std::string& name) {
   if (name == "message_id_global") return {Strategy::message_id, MessageIdScope::global};
   if (name == "message_id_site") return {Strategy::message_id, MessageIdScope::site};
   if (name == "message_id_stream") return {Strategy::message_id, MessageIdScope::stream};
+  if (name == "payload_hash") return {Strategy::payload_hash};
   EXPECT_EQ(name, "stream_sequence");
   return {};
+}
+
+IdentityRule rule_of_field(const std::string& text) {
+  auto path = parse_field_path(text);
+  EXPECT_TRUE(path.ok()) << text;
+  return {Strategy::payload_field, {}, path.ok() ? *path : FieldPath()};
 }
 
 Envelope from_stream(std::string stream, std::uint64_t sequence, std::int64_t timestamp_ns) {
@@ -72,16 +80,36 @@ Envelope with_id(std::string stream, std::string id) {
   return envelope;
 }
 
+Envelope with_payload(std::string subject, std::string_view payload) {
+  Envelope envelope = from_stream("T", 7, 8);
+  envelope.subject = std::move(subject);
+  envelope.payload.assign(payload.begin(), payload.end());
+  return envelope;
+}
+
 std::string key_of(const IdentityRule& rule, std::string_view site, const Envelope& envelope) {
   return std::get<Identity>(identify(rule, site, envelope)).key;
 }
 
+std::optional<Reason> refusal_of(const IdentityRule& rule, const Envelope& envelope) {
+  const auto identified = identify(rule, "s", envelope);
+  const Reason* reason = std::get_if<Reason>(&identified);
+  return reason == nullptr ? std::nullopt : std::optional(*reason);
+}
+
 TEST(IdentityDocument, EveryVectorHolds) {
   const auto all = vectors();
-  ASSERT_GE(all.size(), 15U);
+  ASSERT_GE(all.size(), 90U);
   for (Vector vector : all) {
-    const IdentityRule rule = rule_named(vector["rule"]);
+    const IdentityRule rule =
+        vector["rule"] == "payload_field" ? rule_of_field(vector["path"]) : rule_named(vector["rule"]);
     Envelope envelope = with_id(vector["stream"], vector["id"]);
+    envelope.subject = vector["subject"];
+    envelope.payload.assign(vector["payload"].begin(), vector["payload"].end());
+    if (vector.contains("refused")) {
+      EXPECT_EQ(refusal_of(rule, envelope), reason_from_text(vector["refused"])) << vector["payload"];
+      continue;
+    }
     if (rule.strategy == Strategy::stream_sequence) {
       envelope.origin.sequence = std::stoull(vector["sequence"]);
       envelope.origin.timestamp_ns = std::stoll(vector["timestamp"]);
@@ -96,6 +124,17 @@ TEST(Identity, SaysWhichStrategyMadeIt) {
   EXPECT_EQ(std::get<Identity>(identify({}, "s", from_stream("T", 1, 2))).strategy, Strategy::stream_sequence);
   EXPECT_EQ(std::get<Identity>(identify({Strategy::message_id}, "s", with_id("T", "x"))).strategy,
             Strategy::message_id);
+  EXPECT_EQ(std::get<Identity>(identify({Strategy::payload_hash}, "s", from_stream("T", 1, 2))).strategy,
+            Strategy::payload_hash);
+  EXPECT_EQ(std::get<Identity>(identify(rule_of_field("id"), "s", with_payload("", R"({"id":1})"))).strategy,
+            Strategy::payload_field);
+}
+
+TEST(Strategy, HasTheNameThatTheConfigurationGivesIt) {
+  EXPECT_EQ(strategy_text(Strategy::stream_sequence), "stream_sequence");
+  EXPECT_EQ(strategy_text(Strategy::message_id), "message_id");
+  EXPECT_EQ(strategy_text(Strategy::payload_field), "payload_field");
+  EXPECT_EQ(strategy_text(Strategy::payload_hash), "payload_hash");
 }
 
 TEST(Identity, Numbers_AreDecimalWithoutLeadingZeros) {
@@ -152,6 +191,35 @@ TEST(MessageId, Missing_IsRefusedWithItsReason) {
     EXPECT_EQ(std::get<Reason>(identify(rule, "s", from_stream("T", 1, 2))), Reason::no_identity);
     EXPECT_EQ(std::get<Reason>(identify(rule, "s", with_id("T", ""))), Reason::no_identity);
   }
+}
+
+TEST(PayloadHash, IsOfSubjectAndPayload_AndOfNothingElse) {
+  const IdentityRule rule{Strategy::payload_hash};
+  Envelope one = with_payload("a.b", "abc");
+  Envelope other = one;
+  other.origin = {"ELSEWHERE", 9, 10};
+  other.headers = {{"Nats-Msg-Id", "x"}};
+  EXPECT_EQ(key_of(rule, "s", one), "hash:a.b:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  EXPECT_EQ(key_of(rule, "other", other), key_of(rule, "s", one));
+  EXPECT_NE(key_of(rule, "s", with_payload("a.c", "abc")), key_of(rule, "s", one));
+  EXPECT_NE(key_of(rule, "s", with_payload("a.b", "abd")), key_of(rule, "s", one));
+}
+
+TEST(PayloadField, IsOfTheFieldAlone) {
+  EXPECT_EQ(key_of(rule_of_field("id"), "s", with_payload("a", R"({"id":1})")),
+            key_of(rule_of_field("id"), "t", with_payload("b", R"({"x":2,"id":1.0})")));
+}
+
+TEST(PayloadOmitted, IsRefusedByWhatIsMadeOfThePayload_AndByNothingElse) {
+  Envelope envelope = with_id("T", "x");
+  envelope.payload_omitted = true;
+  EXPECT_EQ(refusal_of({Strategy::payload_hash}, envelope), Reason::payload_omitted);
+  EXPECT_EQ(refusal_of(rule_of_field("id"), envelope), Reason::payload_omitted);
+  EXPECT_EQ(refusal_of(rule_of_field("payload"), envelope), Reason::payload_omitted);
+  EXPECT_EQ(refusal_of({Strategy::message_id}, envelope), std::nullopt);
+  EXPECT_EQ(refusal_of({}, envelope), std::nullopt);
+  envelope.payload_omitted = false;
+  EXPECT_EQ(refusal_of({Strategy::payload_hash}, envelope), std::nullopt) << "an empty payload is one";
 }
 
 TEST(Escape, TouchesJustWhatIsNotPlain) {
@@ -263,16 +331,74 @@ TEST(Identity, NoTwoOrigins_ShareAKey_WhateverTheyAreMadeOf) {
   EXPECT_EQ(keys.size(), 2 * n * n + (n - 1) + n * (n - 1) + n * n * (n - 1));
 }
 
-TEST(Identity, NoTwoRandomOrigins_ShareAKey) {
-  const std::string alphabet = ":%A3a\0 \xff"s;
-  Dice dice(0x6b6579);
-  Keys keys;
-  const auto component = [&] {
-    std::string text(dice.below(5), '\0');
-    for (char& c : text) c = alphabet[dice.below(alphabet.size())];
+// Hostile in each of the ways that a component, a path or JSON could be misread.
+class Components {
+ public:
+  explicit Components(std::uint64_t seed) : dice_(seed) {}
+
+  std::string bytes() {
+    static const std::string kAlphabet = ":%A3a\0 \xff"s;
+    std::string text(dice_.below(5), '\0');
+    for (char& c : text) c = kAlphabet[dice_.below(kAlphabet.size())];
     return text;
-  };
-  for (int round = 0; round < 100'000; ++round) add_all_keys(keys, component(), component(), component());
+  }
+  std::string utf8() {
+    static const std::vector<std::string> kParts{":", "%",   "3A", "a",  "1",        "0",
+                                                 ".", "\0"s, "\"", "\\", "\xc3\xa9", "true"};
+    std::string text;
+    for (auto left = 1 + dice_.below(3); left > 0; --left) text += kParts[dice_.below(kParts.size())];
+    return text;
+  }
+  std::string path() {
+    static const std::vector<std::string> kPaths{"a", "a:string", "a%3A", "a:b", R"(a\.b)", R"(a\\)", "string", "1"};
+    return kPaths[dice_.below(kPaths.size())];
+  }
+  std::string number() { return std::to_string(dice_.below(20)) + (dice_.percent(50) ? ".5" : ""); }
+  bool coin() { return dice_.percent(50); }
+
+ private:
+  Dice dice_;
+};
+
+// Every byte below 0x80 escaped: no writer of JSON is needed that could be wrong.
+std::string in_json(const std::string& text) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string out;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte >= 0x80) {
+      out += c;
+    } else {
+      out.append("\\u00").append(1, kDigits[byte >> 4]).append(1, kDigits[byte & 0xf]);
+    }
+  }
+  return '"' + out + '"';
+}
+
+void add_field_key(Keys& keys, const std::string& path, const std::string& type, const std::string& value) {
+  const IdentityRule rule = rule_of_field(path);
+  ASSERT_EQ(rule.field.keys.size(), 1U);
+  const std::string json = "{" + in_json(rule.field.keys[0]) + ":" + (type == "string" ? in_json(value) : value) + "}";
+  keys.add(key_of(rule, "s", with_payload("", json)), tuple_text("field", {path, type, value}));
+}
+
+TEST(Identity, NoTwoRandomOrigins_ShareAKey_AcrossAllStrategies) {
+  const char* given = std::getenv("HOLDFAST_SEED");
+  const std::uint64_t seed = given != nullptr ? std::strtoull(given, nullptr, 10) : 0x6b6579;
+  SCOPED_TRACE("HOLDFAST_SEED=" + std::to_string(seed));
+  Components components(seed);
+  Keys keys;
+  for (int round = 0; round < 50'000; ++round) {
+    add_all_keys(keys, components.bytes(), components.bytes(), components.bytes());
+    const std::string subject = components.bytes();
+    const std::string payload = components.bytes();
+    keys.add(key_of({Strategy::payload_hash}, components.bytes(), with_payload(subject, payload)),
+             tuple_text("hash", {subject, payload}));
+    add_field_key(keys, components.path(), "string", components.utf8());
+    add_field_key(keys, components.path(), "number", components.number());
+    add_field_key(keys, components.path(), "boolean", components.coin() ? "true" : "false");
+    if (HasFailure()) return;
+  }
 }
 
 }  // namespace
