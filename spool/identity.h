@@ -38,8 +38,8 @@ struct StreamPosition {
 
 struct Identity {
   std::string key;
-  Strategy strategy =
-      Strategy::stream_sequence;  // that made it; stream_sequence: the ledger keeps the position instead
+  // That made it. Of a stream_sequence the ledger keeps the position instead of the key.
+  Strategy strategy = Strategy::stream_sequence;
 };
 
 // The identity, or why the message has none under this rule.
