@@ -71,6 +71,6 @@ if [ ${#presets[@]} -gt 0 ]; then
 else
   run_preset dev all || status=$?
   HOLDFAST_MAY_SKIP=yes tests/powercut/run.sh --no-install --build build/dev --cuts 10 || status=$?
-  run_preset asan-ubsan room_tests --label-exclude '^(integration|house|packaging|mutants)$' || status=$?
+  run_preset asan-ubsan room_tests --label-exclude '^(integration|identity|house|packaging|mutants)$' || status=$?
 fi
 exit "$status"

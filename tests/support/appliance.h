@@ -5,6 +5,8 @@
 // program is killed when the Appliance goes, or the thread that started it.
 #pragma once
 
+#include <signal.h>
+
 #include <initializer_list>
 #include <optional>
 #include <string>
@@ -45,6 +47,8 @@ class Appliance {
   bool running() { return program_.running(); }
   pid_t pid() const { return program_.pid(); }
   void kill9() { program_.kill(); }
+  void freeze() { program_.signal(SIGSTOP); }
+  void thaw() { program_.signal(SIGCONT); }
   // SIGTERM, and its exit code; aborts the test when it does not end.
   int terminate();
   // The exit code of a start that is not expected to last.

@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <linux/close_range.h>
 #include <netinet/in.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -17,6 +18,7 @@
 #include <thread>
 
 #include "spool/check.h"
+#include "tests/support/program.h"
 
 namespace holdfast {
 namespace {
@@ -99,17 +101,23 @@ void NatsServer::write_configuration() const {
 void NatsServer::start() {
   CHECK(pid_ < 0);
   write_configuration();
-  const std::string program = binary();
-  const std::string configuration = directory_ / "server.conf";
+  std::vector<std::string> argv{binary(), "-c", directory_ / "server.conf"};
+  if (options_.clock_shift.count() != 0) {
+    argv.insert(argv.begin(), {HOLDFAST_WITH_CLOCK, std::to_string(options_.clock_shift.count())});
+  }
+  std::vector<char*> words;
+  for (std::string& word : argv) words.push_back(word.data());
+  words.push_back(nullptr);
   const std::string log = directory_ / "server.log";
   pid_ = ::fork();
   CHECK(pid_ >= 0);
   if (pid_ == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    ::close_range(3, ~0u, CLOSE_RANGE_CLOEXEC);  // or it keeps connections of the test's own open
     const int out = ::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     ::dup2(out, 1);
     ::dup2(out, 2);
-    ::execlp(program.c_str(), program.c_str(), "-c", configuration.c_str(), static_cast<char*>(nullptr));
+    ::execvp(words[0], words.data());
     ::_exit(127);
   }
   wait_until_it_answers();
@@ -150,6 +158,14 @@ void NatsServer::freeze() {
 
 void NatsServer::thaw() {
   ::kill(pid_, SIGCONT);
+}
+
+std::string why_no_clock_shift() {
+  static const std::string why = [] {
+    const ProgramAnswer answer = run_program({HOLDFAST_WITH_CLOCK, "1", "true"});
+    return answer.code == 0 ? "" : answer.err;
+  }();
+  return why;
 }
 
 bool server_is_at_least(int major, int minor) {

@@ -6,6 +6,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,7 @@ struct NatsServerOptions {
   std::string tls_ca = {};              // clients must show a certificate that it signed
   std::vector<std::string> nkeys = {};  // public keys of the only users
   std::string extra = {};               // further lines of its configuration
+  std::chrono::seconds clock_shift{0};  // its wall clock, from the machine's; look at why_no_clock_shift() before
 };
 
 class NatsServer {
@@ -57,6 +59,9 @@ class NatsServer {
   int port_ = 0;
   pid_t pid_ = -1;
 };
+
+// Empty when a server can be given a clock of its own on this machine; else for GTEST_SKIP.
+std::string why_no_clock_shift();
 
 // Every server version has its habits: 2.9 or 2.10 and later.
 bool server_is_at_least(int major, int minor);

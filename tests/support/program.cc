@@ -1,6 +1,7 @@
 #include "tests/support/program.h"
 
 #include <fcntl.h>
+#include <linux/close_range.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -52,6 +53,9 @@ void Program::start(const std::vector<std::string>& argv, const Files& files,
     if (::getppid() != parent) ::_exit(kNotStarted);
     for (const std::string& line : environment) ::putenv(const_cast<char*>(line.c_str()));
     const int in = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+    // Sockets of the test's own client library are not closed by exec, and the program would take one to the same
+    // server for its own (forwarder/own_socket.h).
+    ::close_range(3, ~0u, CLOSE_RANGE_CLOEXEC);
     if (in < 0 || ::dup2(in, 0) < 0 || ::dup2(out, 1) < 0 || ::dup2(err, 2) < 0) ::_exit(kNotStarted);
     ::execvp(words[0], words.data());
     ::_exit(kNotStarted);
