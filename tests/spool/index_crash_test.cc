@@ -285,7 +285,7 @@ TEST(IndexCrash, AnotherSpools_OrANewerVersions_IsSetAside_ByteForByte) {
   expect_rebuilt(*foreign, "foreign");
   EXPECT_EQ(foreign->bytes(kBad), theirs);
 
-  for (const char* alter : {"PRAGMA user_version=2", "PRAGMA application_id=1", "DROP TABLE owner", "DELETE FROM state",
+  for (const char* alter : {"PRAGMA user_version=1", "PRAGMA application_id=1", "DROP TABLE owner", "DELETE FROM state",
                             "DROP TABLE waiting", "UPDATE owner SET uuid = x'00'", "DELETE FROM owner"}) {
     const auto fs = disk_with_index(true);
     ASSERT_TRUE((*Database::open(*fs, kPath))->execute(alter).ok());
