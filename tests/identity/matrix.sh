@@ -3,7 +3,7 @@
 #
 #     tests/identity/matrix.sh [--no-install] [--build DIR] [NAME]...
 #
-# NAME: of a strategy or a fault; without one: all. Takes about two minutes. Exit status 0: every cell is ok; 1: one is not,
+# NAME: of a strategy or a fault; without one: all. Takes a minute and a half. Exit status 0: every cell is ok; 1: one is not,
 # and why is on the standard error, with the log of the program.
 #
 # What a line says:
