@@ -38,7 +38,17 @@ Result<std::optional<StoredMessage>> stored_or_none(Result<ApiReply<StoredMessag
   return Error{ErrorKind::unavailable, "asking for a stored message gave " + error_name(error)};
 }
 
+std::string start_text(std::optional<std::uint64_t> start) {
+  if (!start) return "as configured";
+  return *start > 1 ? fmt::format("from sequence {} on", *start) : "from its beginning on";
+}
+
 }  // namespace
+
+void NatsSource::note_find(std::string text) {
+  ++status_.finds;
+  status_.last_find = std::move(text);
+}
 
 NatsSource::Bind NatsSource::refuse(SourceState state, std::string why) {
   const std::lock_guard lock(mutex_);
@@ -91,9 +101,13 @@ std::optional<NatsSource::Found> NatsSource::find(NatsConnection& connection, Bi
                                                 options_.consumer.name, options_.stream));
     return std::nullopt;
   }
-  auto made = make_consumer(connection, start_of_missing(connection, found.stream), end);
+  const auto start = start_of_missing(connection, found.stream);
+  auto made = make_consumer(connection, start, end);
   if (!made) return std::nullopt;
   found.consumer = *std::move(made);
+  const std::lock_guard lock(mutex_);
+  if (start)
+    note_find(fmt::format("consumer {} was gone; it hands out again {}", options_.consumer.name, start_text(start)));
   return found;
 }
 
@@ -190,6 +204,8 @@ bool NatsSource::make_again(NatsConnection& connection, Found& found, std::uint6
   found.consumer = *std::move(made);
   const std::lock_guard lock(mutex_);
   ++status_.went_back;
+  note_find(fmt::format("stream {} went back (its last sequence is {}); consumer {} was made again and hands out {}",
+                        options_.stream, found.stream.last_sequence, options_.consumer.name, start_text(start)));
   seen_ = {found.stream.created, 0};
   return true;
 }
@@ -231,7 +247,10 @@ NatsSource::Bind NatsSource::bind(NatsConnection& connection, const std::stop_to
 void NatsSource::enter(NatsConnection& connection, const Found& found, std::string drift) {
   const std::lock_guard lock(mutex_);
   if (known_.created != found.consumer.created || seen_.created != found.stream.created) {
-    if (!seen_.created.empty() && seen_.created != found.stream.created) ++status_.went_back;
+    if (!seen_.created.empty() && seen_.created != found.stream.created) {
+      ++status_.went_back;
+      note_find(fmt::format("stream {} was made again; all of it is new", options_.stream));
+    }
     // What was pulled from another incarnation comes again.
     ++incarnation_;
     queue_.clear();

@@ -92,6 +92,7 @@ class NatsSource : public Source {
   bool make_again(NatsConnection& connection, Found& found, std::uint64_t start, Bind& end);
   Result<StreamVerdict> check(NatsConnection& connection, const Found& found);
   bool handed_out_foreign();
+  void note_find(std::string text);  // under the lock
   Bind refuse(SourceState state, std::string why);
   Bind fail(std::string why);
   bool still_good(const Connection& connection, bool check_stream_too);

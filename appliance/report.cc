@@ -85,6 +85,7 @@ std::vector<std::string> source_details(const Json& source) {
     add("refused", verdicts["refused"].count());
     if (!text.empty()) out.push_back(fmt::format("  by {}{}", strategy, text));
   }
+  if (!source["last_find"].text().empty()) out.push_back("  found: " + source["last_find"].text());
   if (source["dead_letters"].count() > 0)
     out.push_back(fmt::format("  dead letters published: {}", count_text(source["dead_letters"].count())));
   return out;

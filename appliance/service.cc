@@ -69,6 +69,7 @@ class Service {
   void tick();
   void watch();
   void tell_notices(const SpoolStatus& spool);
+  void tell_finds(const std::vector<SourceView>& sources);
   void tell_verdicts(const std::vector<SourceView>& sources);
   ApplianceStatus view() const;
   CallAnswer answer(const CommandCall& call, const Peer& peer);
@@ -99,6 +100,7 @@ class Service {
   Watch watch_;
   std::size_t notices_told_ = 0;
   std::vector<VerdictTallies> verdicts_told_;  // by source
+  std::vector<std::uint64_t> finds_told_;      // by source
 };
 
 // Without it the appliance does its work, so it is no reason not to start.
@@ -181,6 +183,7 @@ void Service::watch() {
   for (const auto& target : targets_) target->look(now);
   const ApplianceStatus status = view();
   tell_notices(status.spool);
+  tell_finds(status.sources);
   tell_verdicts(status.sources);
   const std::vector<Attention> looks = attentions(status);
   const Watch::Changes changes = watch_.look(now, looks);
@@ -195,6 +198,16 @@ void Service::watch() {
 void Service::tell_notices(const SpoolStatus& spool) {
   for (; notices_told_ < spool.notices.size(); ++notices_told_)
     log_.warning("the spool noticed", {{"what", OwnWords{spool.notices[notices_told_]}}});
+}
+
+void Service::tell_finds(const std::vector<SourceView>& sources) {
+  finds_told_.resize(sources.size());
+  for (std::size_t place = 0; place < sources.size(); ++place) {
+    const SourceStatus& source = sources[place].status;
+    if (std::exchange(finds_told_[place], source.finds) < source.finds)
+      log_.warning("the stream is not as it was",
+                   {{"source", ConfigName{source.name}}, {"found", OwnWords{source.last_find}}});
+  }
 }
 
 // Of what was not simply taken: how many since the last look, and which was the last (never its key: I7).

@@ -46,6 +46,8 @@ struct SourceStatus {
   std::uint64_t reconnects = 0;
   std::uint64_t in_progress_sent = 0;
   std::uint64_t went_back = 0;  // times the stream was found to have gone back
+  std::uint64_t finds = 0;      // of that, and of a consumer that was gone
+  std::string last_find;        // what was found then, and done; one line of ours
 };
 
 class Source {

@@ -77,6 +77,7 @@ Json source_fields(const SourceView& source, bool paused) {
   json.set("reconnects", status.reconnects);
   json.set("in_progress_sent", status.in_progress_sent);
   json.set("went_back", status.went_back);
+  json.set("last_find", status.last_find);
   json.set("unconfirmed", status.unconfirmed);
   json.set("dead_letters", source.dead_letters);
   Json verdicts{Json::Fields()};

@@ -29,7 +29,7 @@ IndexChange nth_change(std::uint64_t n) {
   change.retired_base = n;
   change.running_time = std::chrono::seconds(n);
   for (std::uint64_t i = 0; i < 50; ++i) {
-    change.remember.push_back({id_of(n * 50 + i), std::nullopt, {}});
+    change.remember.push_back({id_of(n * 50 + i), std::nullopt, false, {}});
     change.remember.push_back({{}, StreamPosition{1, n * 50 + i + 1, 7}, true, {}});
   }
   return change;
@@ -148,7 +148,7 @@ IndexChange settling_change(std::uint64_t n) {
   IndexChange change;
   change.left = {n};
   change.add.delivered = 1;
-  for (std::uint64_t i = 0; i < 20; ++i) change.remember.push_back({id_of(n * 20 + i), std::nullopt, {}});
+  for (std::uint64_t i = 0; i < 20; ++i) change.remember.push_back({id_of(n * 20 + i), std::nullopt, false, {}});
   return change;
 }
 
