@@ -4,7 +4,7 @@
 // (Holdfast-Original-Subject), and where it came from (the Holdfast- headers of the NATS target). Its Nats-Msg-Id is
 // the key of the refused message, so that a repeat is not a second copy.
 //
-// Threads: one calls publish; published may be asked by any.
+// Threads: one calls publish; any the rest.
 #pragma once
 
 #include <atomic>
@@ -27,6 +27,11 @@ class DeadLetters {
   // Publishes those. True at its place: the server has confirmed that it is stored. Whatever was not goes to quarantine
   // instead; it may be there as well.
   std::vector<bool> publish(std::span<const Arrival* const> refused);
+
+  // From any thread: a publish in progress returns soon.
+  void interrupt() {
+    if (target_) target_->interrupt();
+  }
 
   std::uint64_t published() const { return published_.load(std::memory_order_relaxed); }
 

@@ -46,6 +46,7 @@ std::optional<Nanoseconds> SourceLoop::step() {
 void SourceLoop::stop() {
   worker_.stop();
   source_->interrupt();
+  dead_letters_->interrupt();
 }
 
 bool SourceLoop::ended_by(Nanoseconds deadline) {

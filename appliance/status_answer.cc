@@ -99,6 +99,7 @@ void add_forwarder(Json& json, const TargetView& view, Nanoseconds now) {
   json.set("per_second", rate(view.per_second));
   if (status.next_attempt) json.set("next_attempt_s", std::max(0.0, seconds(*status.next_attempt - now)));
   if (status.last_settled) json.set("last_delivery_s", seconds(now - *status.last_settled));
+  json.set("maybe_repeated", status.window.fates.maybe_repeated);
   json.set("failed_tries", std::uint64_t{status.window.failed_flights});
   json.set("in_window", std::uint64_t{status.window.records});
   json.set("lanes_on_hold", std::uint64_t{status.window.lanes_held});

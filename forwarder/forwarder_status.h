@@ -13,6 +13,8 @@ namespace holdfast {
 // Records settled since the forwarder was made.
 struct FateCounts {
   std::uint64_t delivered = 0, duplicates = 0, duplicates_unexpected = 0, rejected = 0;
+  // Of those delivered: the outcome of an earlier try is not known, so the target may have them twice.
+  std::uint64_t maybe_repeated = 0;
 };
 
 struct WindowStatus {

@@ -53,6 +53,7 @@ void Window::settle(const Flown& flown) {
     ++fates_.rejected;
   } else {
     ++fates_.delivered;
+    fates_.maybe_repeated += record.surely_unsent ? 0u : 1u;
   }
   settlements_.push_back(std::move(settlement));
 }

@@ -108,11 +108,9 @@ Result<void> Spool::Parts::add_rows(std::vector<Flushed>& written) {
     }
   }
   change.add.delivered = left.size();
-  HOLDFAST_TRY(apply(change, left.empty() ? Durability::lazy : Durability::durable));
-  {
-    const std::lock_guard lock(state_mutex);
+  HOLDFAST_TRY(apply(change, left.empty() ? Durability::lazy : Durability::durable, [&] {
     for (const Flushed& file : written) became_filed(*file.record, file.waiting);
-  }
+  }));
   return unlink(left);
 }
 
@@ -208,14 +206,13 @@ Result<void> Spool::Parts::retire_oldest() {
     change.add.delivered += delivered;
     change.retired_base = segment.base;
   }
-  HOLDFAST_TRY(apply(change, Durability::durable));
-  const std::lock_guard lock(state_mutex);
-  recovered_damage = {};
-  journal_taken -= segment.records.size();
-  journal_delivered -= delivered;
-  records.drop_oldest_segment();
-  journal->retire_oldest();
-  return {};
+  return apply(change, Durability::durable, [&] {
+    recovered_damage = {};
+    journal_taken -= segment.records.size();
+    journal_delivered -= delivered;
+    records.drop_oldest_segment();
+    journal->retire_oldest();
+  });
 }
 
 // One free segment is kept ahead of the intake.

@@ -165,8 +165,8 @@ Result<bool> Spool::Parts::discard_one(const RecordSummary& summary) {
   (has_row ? change.left : change.entombed).push_back(summary.sequence);
   if (!has_row) change.unlinked.push_back(summary.sequence);
   change.add.discarded = 1;
-  HOLDFAST_TRY(apply(change, Durability::durable));
-  HOLDFAST_TRY(leave_aside(summary.sequence, summary.id, has_row));
+  HOLDFAST_TRY(apply(change, Durability::durable, [&] { leave_aside(summary.sequence); }));
+  if (has_row) HOLDFAST_TRY(unlink(std::vector{leaving(summary.id, summary.sequence, 0)}));
   return true;
 }
 

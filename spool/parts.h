@@ -242,7 +242,9 @@ struct Spool::Parts {
   // Adds what a record waits for to the targets' counts, or takes it out.
   void count_waiting(const JournalRecord& record, TargetBits bits, bool add);
   void oldest_in_journal(std::map<TargetNumber, std::int64_t>& oldest);  // state_mutex held
-  Result<void> apply(const IndexChange& change, Durability durability);
+  // `in_memory`: what is true from then on, and is seen together with the change; called under index_mutex and
+  // state_mutex.
+  Result<void> apply(const IndexChange& change, Durability durability, const std::function<void()>& in_memory = {});
   void call_back();     // no lock held: whoever waits learns that readers were sent back
   void notify() const;  // no lock held: that something became due
   Result<Nanoseconds> maintain();
@@ -344,7 +346,7 @@ struct Spool::Parts {
   Result<Bytes> frame_to_set_aside(const Rejection& rejection, const std::optional<IndexedRecord>& row);
   bool other_required_waits(const Rejection& rejection, const std::optional<IndexedRecord>& row);  // state_mutex held
   void back_into_line(Sequence sequence);
-  Result<void> leave_aside(Sequence sequence, const RecordId& id, bool had_file);
+  void leave_aside(Sequence sequence);  // state_mutex held
   Result<void> declare_lost(Sequence sequence, const RecordId& id);
 
   // recover.cc

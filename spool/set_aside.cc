@@ -130,11 +130,10 @@ Result<void> Spool::Parts::set_aside(Rejection& rejection) {
   {
     const std::lock_guard lock(state_mutex);
     const JournalRecord* record = records.find(rejection.sequence);
-    if (!row && record != nullptr && record->place == Place::journal)
-      change.remember.push_back(ledger_entry(*record));
+    if (!row && record != nullptr && record->place == Place::journal) change.remember.push_back(ledger_entry(*record));
   }
-  HOLDFAST_TRY(apply(change, Durability::durable));
-  return leave_aside(rejection.sequence, id, row.has_value());
+  HOLDFAST_TRY(apply(change, Durability::durable, [&] { leave_aside(rejection.sequence); }));
+  return row ? unlink(std::vector{leaving(id, rejection.sequence, 0)}) : Result<void>();
 }
 
 // It has left otherwise, after its file in quarantine was written and before the index knew: the file goes.
@@ -159,19 +158,14 @@ void Spool::Parts::back_into_line(Sequence sequence) {
   unhide(sequence);
 }
 
-// The record's own place is given up, once the index knows that it left.
-Result<void> Spool::Parts::leave_aside(Sequence sequence, const RecordId& id, bool had_file) {
-  {
-    const std::lock_guard lock(state_mutex);
-    drop_reject_marks(sequence);
-    unhide(sequence);
-    JournalRecord* record = records.find(sequence);
-    if (record != nullptr && record->place == Place::journal) {
-      leaves_journal(*record);
-    }
-    if (record != nullptr) record->place = Place::aside;
-  }
-  return had_file ? unlink(std::vector{leaving(id, sequence, 0)}) : Result<void>();
+// The record's own place is given up, as the index knows that it left.
+void Spool::Parts::leave_aside(Sequence sequence) {
+  drop_reject_marks(sequence);
+  unhide(sequence);
+  JournalRecord* record = records.find(sequence);
+  if (record == nullptr) return;
+  if (record->place == Place::journal) leaves_journal(*record);
+  record->place = Place::aside;
 }
 
 // The bytes as they are, sound or not: from the journal while it holds the record, else from the file. Sound ones

@@ -171,7 +171,8 @@ void Spool::Parts::oldest_in_journal(std::map<TargetNumber, std::int64_t>& oldes
   }
 }
 
-Result<void> Spool::Parts::apply(const IndexChange& change, Durability durability) {
+Result<void> Spool::Parts::apply(const IndexChange& change, Durability durability,
+                                 const std::function<void()>& in_memory) {
   IndexChange timed = change;
   timed.running_time = running_time();
   const std::lock_guard lock(index_mutex);
@@ -181,6 +182,7 @@ Result<void> Spool::Parts::apply(const IndexChange& change, Durability durabilit
   for (const Sequence sequence : change.left) {
     if (JournalRecord* record = records.find(sequence)) record->unproven = false;
   }
+  if (in_memory) in_memory();
   return {};
 }
 
@@ -382,19 +384,18 @@ SpoolStatus Spool::status() const {
   SpoolStatus status;
   std::map<TargetNumber, WaitingCount> in_files;
   std::map<TargetNumber, std::int64_t> oldest;
-  {
-    const std::lock_guard lock(parts.index_mutex);
-    status.era = parts.index->era();
-    status.totals = parts.index->totals();
-    status.in_files = parts.index->records();
-    status.quarantined = parts.index->quarantined();
-    status.quarantine_bytes = parts.index->quarantine_bytes();
-    status.disk_bytes = parts.index->file_bytes() + status.quarantine_bytes + parts.index->disk_bytes();
-    for (const WaitingCount& count : parts.index->waiting()) {
-      in_files[count.target] = count;
-      if (auto accepted = parts.index->oldest_waiting(count.target); accepted && *accepted)
-        oldest[count.target] = **accepted;
-    }
+  // Both at once: what goes from the journal into the index is counted in one of them.
+  const std::lock_guard index_lock(parts.index_mutex);
+  status.era = parts.index->era();
+  status.totals = parts.index->totals();
+  status.in_files = parts.index->records();
+  status.quarantined = parts.index->quarantined();
+  status.quarantine_bytes = parts.index->quarantine_bytes();
+  status.disk_bytes = parts.index->file_bytes() + status.quarantine_bytes + parts.index->disk_bytes();
+  for (const WaitingCount& count : parts.index->waiting()) {
+    in_files[count.target] = count;
+    if (auto accepted = parts.index->oldest_waiting(count.target); accepted && *accepted)
+      oldest[count.target] = **accepted;
   }
   const std::lock_guard lock(parts.state_mutex);
   status.totals.taken += parts.journal_taken;

@@ -660,5 +660,38 @@ TEST_F(StreamThatGoesBack, NothingWentBack_NothingIsMadeAgain) {
   EXPECT_TRUE(stays([&] { return source->status().went_back == 0; }, seconds(1)));  // ten checks
 }
 
+TEST_F(NatsSourceTest, AnotherDomain_IsAskedByItsName) {
+  NatsServer edge({.domain = "edge"});
+  JetStreamClient client(edge.url());
+  client.make_stream("S", {"s.>"});
+  client.publish_many("s.a", 1, 100);
+  NatsSourceOptions in_edge = options();
+  in_edge.nats.url = edge.url();
+  in_edge.domain = "edge";
+  auto source = start(in_edge);
+  EXPECT_EQ(take(*source, 100), numbers(1, 100));
+  EXPECT_TRUE(eventually([&] { return client.consumer("S", "holdfast")->floor_sequence == 100; }));
+  source.reset();
+  in_edge.domain = "elsewhere";
+  source = start(in_edge);
+  EXPECT_TRUE(reaches(*source, SourceState::no_stream));
+}
+
+// What the ledger may forget is what the server could not hand out again.
+TEST_F(NatsSourceTest, WhatIsAcknowledged_IsTold) {
+  JetStreamClient client(server_.url());
+  client.make_stream("S", {"s.>"});
+  client.publish_many("s.a", 1, 100);
+  NatsSourceOptions often = options();
+  often.check_every = milliseconds(200);
+  auto source = start(often);
+  ASSERT_EQ(take(*source, 60), numbers(1, 60));
+  ASSERT_TRUE(eventually([&] { return ledger_.noted() && ledger_.noted()->below >= 1; }));
+  EXPECT_LE(ledger_.noted()->below, 61u);
+  EXPECT_EQ(ledger_.noted()->stream, "S");
+  ASSERT_EQ(take(*source, 40), numbers(61, 40));
+  ASSERT_TRUE(eventually([&] { return ledger_.noted()->acknowledged_ago.has_value(); }, seconds(20)));
+}
+
 }  // namespace
 }  // namespace holdfast

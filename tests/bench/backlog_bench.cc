@@ -2,12 +2,10 @@
 // memory.
 #include <fmt/format.h>
 
-#include <fstream>
-#include <limits>
-
 #include "spool/check.h"
 #include "tests/bench/bench_spool.h"
 #include "tests/bench/figures.h"
+#include "tests/bench/meter.h"
 #include "tests/bench/plain_writer.h"
 #include "tests/support/appliance.h"
 #include "tests/support/jetstream_client.h"
@@ -62,15 +60,6 @@ double write_plain_files(const std::string& directory, std::uint64_t records) {
     files.sync_all();
   }
   return static_cast<double>(records) / seconds_since(began);
-}
-
-double mebibytes_of(pid_t pid) {
-  std::ifstream file(fmt::format("/proc/{}/status", pid));
-  std::string name;
-  std::uint64_t kib = 0;
-  while (file >> name && name != "VmRSS:") file.ignore(std::numeric_limits<std::streamsize>::max(), '\n');
-  file >> kib;
-  return static_cast<double>(kib) / 1024;
 }
 
 // The program with that backlog: from its start to the first message at the hub, and its memory while none can leave.

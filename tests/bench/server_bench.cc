@@ -13,6 +13,7 @@
 #include "spool/check.h"
 #include "tests/bench/bench_spool.h"
 #include "tests/bench/figures.h"
+#include "tests/bench/meter.h"
 #include "tests/support/appliance.h"
 #include "tests/support/jetstream_client.h"
 #include "tests/support/nats_server.h"
@@ -29,38 +30,6 @@ constexpr std::uint64_t kJournalled = 40u << 20;
 std::uint64_t messages_of(std::size_t size, bool quick) {
   const std::uint64_t most = quick ? 12'000 : 60'000;
   return std::min<std::uint64_t>(most, kJournalled / (size + 256));
-}
-
-// How fast a count grows, between its first tenth and its end: the start of a process is no throughput.
-class Meter {
- public:
-  explicit Meter(std::uint64_t end) : end_(end) {}
-  // True when the end is reached.
-  bool see(std::uint64_t count) {
-    const Seen now{system_clock().monotonic(), count};
-    if (count >= end_ / 10 && first_.count == 0) first_ = now;
-    if (count > first_.count && first_.count > 0 && (count < end_ || last_.count == 0)) last_ = now;
-    return count >= end_;
-  }
-  double rate() const {
-    CHECK(last_.count > first_.count);
-    return static_cast<double>(last_.count - first_.count) /
-           std::chrono::duration<double>(last_.when - first_.when).count();
-  }
-
- private:
-  struct Seen {
-    Nanoseconds when{0};
-    std::uint64_t count = 0;
-  };
-  const std::uint64_t end_;
-  Seen first_, last_;
-};
-
-// Asked seldom enough that asking costs nothing that could be measured.
-void watch(Meter& meter, const std::function<std::uint64_t()>& count) {
-  constexpr auto kBetween = std::chrono::milliseconds(20);
-  CHECK(eventually([&] { return meter.see(count()); }, kPatience, kBetween));
 }
 
 // Microseconds of processor time that a process has had (proc(5): fields 14 and 15 of stat, in clock ticks).

@@ -364,7 +364,7 @@ TEST_F(FloorTest, FloorsAreRememberedOverLives_ButNothingGoesBeforeTheStreamIsSe
   start_again();
   tell(8'000, hours(20));
   EXPECT_TRUE(knows(1));
-  tell(8'000, hours(35));
+  tell(8'000, hours(37));
   EXPECT_FALSE(knows(1));
 }
 

@@ -120,7 +120,7 @@ void JetStreamClient::publish(const std::string& subject, const std::string& pay
 }
 
 void JetStreamClient::publish_many(const std::string& subject, std::uint64_t first, std::uint64_t count,
-                                   std::size_t size) {
+                                   std::size_t size, const std::string& ids) {
   const auto acknowledged = std::make_shared<std::atomic<std::uint64_t>>(0);
   const std::string inbox = connection_->new_inbox();
   CHECK(connection_
@@ -134,7 +134,9 @@ void JetStreamClient::publish_many(const std::string& subject, std::uint64_t fir
     CHECK(eventually([&] { return i - *acknowledged < kWindow; }, kLimit));
     std::string payload = std::to_string(first + i);
     if (payload.size() < size) payload.append(size - payload.size(), '.');
-    CHECK(connection_->publish(subject, inbox, {}, as_bytes(payload)).ok());
+    std::vector<Header> headers;
+    if (!ids.empty()) headers.push_back({"message-id", ids + std::to_string(first + i)});
+    CHECK(connection_->publish(subject, inbox, headers, as_bytes(payload)).ok());
   }
   CHECK(eventually([&] { return *acknowledged == count; }, kLimit));
 }

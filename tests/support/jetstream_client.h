@@ -42,8 +42,10 @@ class JetStreamClient {
 
   // Waits for its acknowledgement.
   void publish(const std::string& subject, const std::string& payload, const std::vector<Header>& headers = {});
-  // `count` messages "<first>", "<first + 1>", ... padded to `size`; fast, and all acknowledged in the end.
-  void publish_many(const std::string& subject, std::uint64_t first, std::uint64_t count, std::size_t size = 0);
+  // `count` messages "<first>", "<first + 1>", ... padded to `size`; fast, and all acknowledged in the end. With `ids`
+  // each has a header message-id, of that and its number.
+  void publish_many(const std::string& subject, std::uint64_t first, std::uint64_t count, std::size_t size = 0,
+                    const std::string& ids = "");
   std::vector<SeenMessage> read_all(const std::string& stream);
 
   NatsConnection& connection() { return *connection_; }

@@ -84,7 +84,8 @@ std::string NatsServer::url() const {
 void NatsServer::write_configuration() const {
   std::ofstream file(directory_ / "server.conf");
   file << fmt::format("listen: \"127.0.0.1:{}\"\nmax_payload: {}\n", port_, options_.max_payload);
-  if (options_.jetstream) file << fmt::format("jetstream {{ store_dir: \"{}\" }}\n", store());
+  const std::string domain = options_.domain.empty() ? "" : ", domain: " + options_.domain;
+  if (options_.jetstream) file << fmt::format("jetstream {{ store_dir: \"{}\"{} }}\n", store(), domain);
   if (!options_.tls_cert.empty()) {
     file << fmt::format("tls {{ cert_file: \"{}\", key_file: \"{}\"", options_.tls_cert, options_.tls_key);
     if (!options_.tls_ca.empty()) file << fmt::format(", ca_file: \"{}\", verify: true", options_.tls_ca);

@@ -19,6 +19,7 @@ int free_port();
 
 struct NatsServerOptions {
   bool jetstream = true;
+  std::string domain = {};  // of JetStream
   std::size_t max_payload = 1u << 20;
   std::string tls_cert = {};
   std::string tls_key = {};
