@@ -17,6 +17,7 @@ namespace holdfast {
 namespace {
 
 constexpr std::size_t kFullJournal = 36'000;  // records: three of the journal's four segments
+constexpr std::size_t kQuickJournal = kFullJournal / 3;
 constexpr Nanoseconds kPatience = std::chrono::minutes(5);
 
 // Records a second, until all are in files; the directory stays. And of each tenth, as it is committed.
@@ -41,10 +42,10 @@ Taken take_into_files(const std::string& directory, const std::string& key_file,
   return taken;
 }
 
-// A clean stop with everything that the journal can hold in it: all of it goes into files.
-double stop_with_full_journal(const std::string& directory) {
+// A clean stop with so many records in the journal: all of it goes into files.
+double stop_with_journal(const std::string& directory, std::size_t records) {
   BenchSpool box(directory);
-  for (std::size_t put = 0; put < kFullJournal; put += kBatch) box.put(box.batch(kBatch));
+  for (std::size_t put = 0; put < records; put += kBatch) box.put(box.batch(kBatch));
   const Nanoseconds began = system_clock().monotonic();
   box.close();
   return seconds_since(began);
@@ -89,12 +90,13 @@ void measure_backlog(const Scale& scale) {
   Appliance box(HOLDFAST_BINARY, {nats_source("nats://127.0.0.1:1", "EDGE") + nats_target("hub", hub.url()),
                                   "max_bytes = \"100GiB\"", scale.directory + "/state"});
   // Removed only at the end: ext4 looks long for an inode where many have just been deleted.
-  const double limit = write_plain_files(scale.directory + "/plain", scale.quick ? records / 4 : records);
+  const double limit = write_plain_files(scale.directory + "/plain", scale.quick ? records / 8 : records);
   const Taken ours = take_into_files(box.spool(), box.key_file(), records);
   report("backlog_intake", ours.rate, limit, "records/s");
   // What comes first goes into the journal; from the middle on each record makes room for itself.
   report("backlog_growth", ours.tenths[9], ours.tenths[5], "records/s");
-  report("clean_stop", stop_with_full_journal(scale.directory + "/stop"), 20, "s");
+  report("clean_stop", stop_with_journal(scale.directory + "/stop", scale.quick ? kQuickJournal : kFullJournal), 20,
+         "s");
   measure_start(box, hub, records, scale.quick ? "100k" : "1m");
   remove_tree(box.state());
   remove_tree(scale.directory + "/plain");

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "tests/bench/figures.h"
+#include "tests/support/remove_tree.h"
 
 int main(int argc, char** argv) {
   using namespace holdfast;
@@ -26,10 +27,10 @@ int main(int argc, char** argv) {
     return 2;
   }
   scale.directory = words[0] + "/holdfast-bench";
-  std::filesystem::remove_all(scale.directory);
+  remove_tree(scale.directory);
   std::filesystem::create_directories(scale.directory);
   for (const auto& [name, measure] : all) {
     if (words.size() == 1 || std::find(words.begin() + 1, words.end(), name) != words.end()) measure(scale);
   }
-  std::filesystem::remove_all(scale.directory);
+  remove_tree(scale.directory);
 }

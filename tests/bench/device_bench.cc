@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <fstream>
 
+#include "spool/check.h"
 #include "tests/bench/bench_spool.h"
 #include "tests/bench/figures.h"
 #include "tests/support/loop_disk.h"
@@ -44,10 +45,10 @@ void measure_device_writes(const Scale& scale) {
     box.deliver();
     // Once round the ring: its segments are made of written zeros, once for all.
     for (std::size_t put = 0; put < kRing; put += kBatch) box.put(box.batch(kBatch));
-    eventually([&] { return box.spool().status().in_custody == 0; }, std::chrono::minutes(5));
+    CHECK(eventually([&] { return box.spool().status().in_custody == 0; }, std::chrono::minutes(5)));
     const double before = bytes_written_to_device_of(directory);
     for (std::size_t put = 0; put < records; put += kBatch) box.put(box.batch(kBatch));
-    eventually([&] { return box.spool().status().in_custody == 0; }, std::chrono::minutes(5));
+    CHECK(eventually([&] { return box.spool().status().in_custody == 0; }, std::chrono::minutes(5)));
     const double written = bytes_written_to_device_of(directory) - before;
     report("write_amplification", written, static_cast<double>((records + kBatch - 1) / kBatch * kBatch * kPayload),
            "bytes");

@@ -83,7 +83,11 @@ class Servers {
     options.nats.url = edge_->url();
     options.stream = "EDGE";
     options.consumer.name = fmt::format("c{}", ++consumers_);
-    NatsSource source(options, [](const std::string&, std::uint64_t) { return std::optional<StreamPosition>(); });
+    StreamMemory nothing;
+    nothing.last_committed = [](std::uint64_t) { return std::vector<StreamPosition>(); };
+    nothing.first_committed = [] { return std::optional<std::uint64_t>(); };
+    nothing.note = [](const StreamFloor&) {};
+    NatsSource source(options, nothing);
     Meter meter(count_);
     const double before = processor_time_of(::getpid());
     for (std::uint64_t taken = 0; !meter.see(taken);) {
