@@ -1,6 +1,7 @@
 // Until when all that a consumer had handed out is acknowledged, as far as its server knows. Pure.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <string>
 
@@ -11,9 +12,10 @@ namespace holdfast {
 
 class AcknowledgedMark {
  public:
-  // The consumer as the server says it is now. Returns the latest moment known before which all that was handed out is
-  // acknowledged.
-  std::optional<Moment> see(const ConsumerInfo& consumer, Moment now) {
+  // The consumer as the server said it was after `now`, and the greatest sequence that is committed, by whatever
+  // consumer it came. Returns the latest moment known before which all of that is acknowledged.
+  std::optional<Moment> see(const ConsumerInfo& consumer, std::uint64_t committed, Moment now) {
+    const std::uint64_t known = std::max(consumer.delivered_sequence, committed);
     if (consumer.created != consumer_) {
       consumer_ = consumer.created;
       acknowledged_.reset();
@@ -23,8 +25,8 @@ class AcknowledgedMark {
       acknowledged_ = handed_out_->when;
       handed_out_.reset();
     }
-    if (!handed_out_) handed_out_ = HandedOut{now, consumer.delivered_sequence};
-    if (consumer.floor_sequence >= consumer.delivered_sequence) acknowledged_ = now;
+    if (!handed_out_) handed_out_ = HandedOut{now, known};
+    if (consumer.floor_sequence >= known) acknowledged_ = now;
     return acknowledged_;
   }
 

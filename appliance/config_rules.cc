@@ -164,18 +164,35 @@ void check_source(const SourceConfig& source, Findings& findings) {
   if (consumer.max_deliver > 0)
     findings.warning(source.line, "source.max_deliver",
                      "limits how often a message is tried: it can be lost while the spool is full");
-  if (consumer.max_deliver > 0 && static_cast<std::size_t>(consumer.max_deliver) < consumer.backoff.size())
-    findings.error(source.line, "source.backoff", "is longer than max_deliver, which a server refuses");
+  if (consumer.max_deliver > 0 && static_cast<std::size_t>(consumer.max_deliver) <= consumer.backoff.size())
+    findings.error(source.line, "source.backoff", "must be shorter than max_deliver, or a server refuses it");
   const bool own = std::any_of(consumer.subjects.begin(), consumer.subjects.end(), [&](const std::string& pattern) {
     return subject_matches(pattern, source.dead_letter);
   });
   if (!source.dead_letter.empty() && own)
     findings.error(source.line, "source.dead_letter",
                    "is one of the source's own subjects: dead letters would come round");
-  const bool of_payload =
-      source.identity.strategy == Strategy::payload_field || source.identity.strategy == Strategy::payload_hash;
-  if (consumer.headers_only && of_payload)
-    findings.error(source.line, "source.headers_only", "leaves out the payload, which this identity is made of");
+  if (!source.dead_letter.empty() && consumer.subjects.empty())
+    findings.warning(source.line, "source.dead_letter",
+                     "comes round if the stream takes it, too; name the source's subjects to be sure that it does not");
+}
+
+bool is_of_payload(const IdentityRule& identity) {
+  return identity.strategy == Strategy::payload_field || identity.strategy == Strategy::payload_hash;
+}
+
+void check_omitted_payloads(const Config& config, Findings& findings) {
+  for (const SourceConfig& source : config.sources) {
+    if (!source.consumer.headers_only) continue;
+    const bool of_route = std::any_of(config.routes.begin(), config.routes.end(), [](const RouteConfig& route) {
+      return route.identity && is_of_payload(*route.identity);
+    });
+    if (is_of_payload(source.identity))
+      findings.error(source.line, "source.headers_only", "leaves out the payload, which this identity is made of");
+    if (of_route)
+      findings.warning(source.line, "source.headers_only",
+                       "leaves out the payload, which the identity of a route is made of; what takes it is refused");
+  }
 }
 
 void check_spool(const Config& config, Findings& findings) {
@@ -265,6 +282,7 @@ void check_rules(const Config& config, Findings& findings) {
   check_names(config.targets, "target", findings);
   for (const SourceConfig& source : config.sources) check_source(source, findings);
   check_streams(config, findings);
+  check_omitted_payloads(config, findings);
   for (const TargetConfig& target : config.targets) check_address(target.address, "target", target.line, findings);
   for (const RouteConfig& route : config.routes) check_route_targets(config, route, findings);
   check_spool(config, findings);

@@ -35,6 +35,7 @@ void add(std::string& list, std::string text) {
 std::string hold_of(const ConsumerConfig& asked, const ConsumerConfig& made, const StreamInfo& stream) {
   if (made.push) return "it is a push consumer";
   if (made.ack_policy != "explicit") return "its acknowledgement policy is not explicit";
+  if (made.headers_only && !asked.headers_only) return "it hands out headers only, and payloads would be lost";
   if (filters_agree(asked.filters, made.filters, stream)) return {};
   if (asked.filters.size() > 1 && made.filters.empty()) {
     return "the server ignored the subjects: more than one needs nats-server 2.10";
@@ -64,8 +65,7 @@ std::string drift_of(const ConsumerConfig& asked, const ConsumerConfig& made) {
   if (made.max_ack_pending > 0 && made.max_ack_pending != asked.max_ack_pending) {
     add(drift, fmt::format("max_ack_pending is {}", made.max_ack_pending));
   }
-  if (made.headers_only != asked.headers_only)
-    add(drift, made.headers_only ? "it hands out headers only" : "it hands out payloads, too");
+  if (asked.headers_only && !made.headers_only) add(drift, "it hands out payloads, too");
   if (made.replay_policy == "original") add(drift, "it replays at the original pace");
   return drift;
 }

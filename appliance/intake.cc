@@ -61,10 +61,10 @@ Result<IntakeRound> Intake::step(Nanoseconds wait) {
     if (!pulled) return IntakeRound::paused;
     if (pulled->empty()) return IntakeRound::idle;
     receive(std::move(*pulled));
-    publish_dead_letters();
-    if (arrivals_.empty()) return IntakeRound::took;
   }
-  return commit();
+  // Also of a batch that had no room before.
+  HOLDFAST_TRY(publish_dead_letters());
+  return arrivals_.empty() ? Result<IntakeRound>(IntakeRound::took) : commit();
 }
 
 void Intake::receive(std::vector<Incoming> pulled) {
@@ -76,7 +76,7 @@ void Intake::receive(std::vector<Incoming> pulled) {
 }
 
 // What is stored there is acknowledged at once, and has no part in the fate of its batch.
-void Intake::publish_dead_letters() {
+Result<void> Intake::publish_dead_letters() {
   std::vector<std::size_t> places;
   std::vector<const Arrival*> refused;
   for (std::size_t place = 0; place < arrivals_.size(); ++place) {
@@ -84,9 +84,18 @@ void Intake::publish_dead_letters() {
     places.push_back(place);
     refused.push_back(&arrivals_[place]);
   }
-  if (places.empty()) return;
+  if (places.empty()) return {};
   progress_.begin(kSourceBound);
   const std::vector<bool> stored = dead_letters_.publish(refused);
+  std::vector<const Arrival*> gone;
+  for (std::size_t i = 0; i < refused.size(); ++i) {
+    if (stored[i]) gone.push_back(refused[i]);
+  }
+  if (gone.empty()) return {};
+  // They answer for the stream, as everything that was taken. Without room they do not: no reason to keep them.
+  progress_.begin(kSyncBound);
+  if (auto remembered = spool_.remember_places(gone); !remembered && remembered.error().kind == ErrorKind::io)
+    return remembered;
   std::vector<Incoming> published;
   for (std::size_t i = 0; i < places.size(); ++i) {
     if (!stored[i]) continue;
@@ -97,6 +106,7 @@ void Intake::publish_dead_letters() {
   }
   (void)source_.acknowledge(published);
   in_hand_.store(arrivals_.size(), std::memory_order_relaxed);
+  return {};
 }
 
 Result<IntakeRound> Intake::commit() {

@@ -67,7 +67,7 @@ class Intake {
 
  private:
   void receive(std::vector<Incoming> pulled);
-  void publish_dead_letters();
+  Result<void> publish_dead_letters();
   Result<IntakeRound> commit();
   void tally(std::span<const Verdict> verdicts);
   void acknowledge();

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "appliance/nats_source.h"
@@ -128,9 +129,14 @@ std::optional<std::uint64_t> NatsSource::start_of_missing(NatsConnection& connec
   if (known) {
     start = before.consumer.floor_sequence + 1;
   } else {
+    if (asked_.deliver_policy == "all") return std::nullopt;
     const auto first = memory_.first_committed();
-    if (!first.ok() || asked_.deliver_policy == "all") return std::nullopt;
+    const auto last = memory_.last_committed(std::numeric_limits<std::int64_t>::max());
+    if (!first.ok() || !last.ok()) return 0;
     if (!*first) return std::nullopt;
+    // More than the stream has: it is another one by now.
+    if (!last->empty() && last->front().sequence > stream.last_sequence) return 0;
+    if (**first > stream.last_sequence + 1) return 0;
     start = **first;
     before.consumer.delivered_sequence = stream.last_sequence;
   }
@@ -188,7 +194,7 @@ Result<StreamVerdict> NatsSource::check(NatsConnection& connection, const Found&
 
 // Deletes the consumer and makes it anew. False: `end` says how it went.
 bool NatsSource::make_again(NatsConnection& connection, Found& found, std::uint64_t start, Bind& end) {
-  if (!is_ours(found.consumer.config)) {
+  if (options_.bind_only || !is_ours(found.consumer.config)) {
     end = refuse(SourceState::held, fmt::format("stream {} went back and consumer {} is not ours: make it again",
                                                 options_.stream, options_.consumer.name));
     return false;
@@ -217,6 +223,7 @@ bool NatsSource::handed_out_foreign() {
 
 NatsSource::Bind NatsSource::bind(NatsConnection& connection, const std::stop_token& stop) {
   Bind end = Bind::failed;
+  const Moment asked_at = std::chrono::steady_clock::now();
   auto found = find(connection, end);
   if (!found) return end;
   auto verdict = check(connection, *found);
@@ -239,7 +246,7 @@ NatsSource::Bind NatsSource::bind(NatsConnection& connection, const std::stop_to
     return refuse(SourceState::held,
                   fmt::format("consumer {} of stream {}: {}", options_.consumer.name, options_.stream, fit.hold));
   }
-  note_floor(found->stream, found->consumer);
+  note_floor(*found, asked_at);
   enter(connection, *found, fit.drift.empty() ? "" : fmt::format("consumer {}: {}", options_.consumer.name, fit.drift));
   return Bind::bound;
 }
@@ -270,15 +277,22 @@ void NatsSource::enter(NatsConnection& connection, const Found& found, std::stri
   status_.pending = found.consumer.pending;
 }
 
-void NatsSource::note_floor(const StreamInfo& stream, const ConsumerInfo& consumer) {
-  StreamFloor floor{options_.stream, std::min(stream.first_sequence, consumer.floor_sequence + 1), std::nullopt};
-  const Moment now = std::chrono::steady_clock::now();
-  if (const auto until = acknowledged_.see(consumer, now)) floor.acknowledged_ago = now - *until;
+void NatsSource::note_floor(const Found& found, Moment asked_at) {
+  const std::uint64_t acknowledged = found.consumer.floor_sequence + 1;
+  StreamFloor floor{options_.stream, std::min(found.stream.first_sequence, acknowledged), acknowledged, std::nullopt};
+  // What an earlier consumer was told to have is handed out again by this one.
+  const auto last = memory_.last_committed(std::numeric_limits<std::int64_t>::max());
+  const std::uint64_t committed = !last.ok()      ? std::numeric_limits<std::uint64_t>::max()
+                                  : last->empty() ? 0
+                                                  : last->front().sequence;
+  if (const auto until = acknowledged_.see(found.consumer, committed, asked_at))
+    floor.acknowledged_ago = std::chrono::steady_clock::now() - *until;
   memory_.note(floor);
 }
 
 // The consumer, and when it is time the stream, are still those that we are bound to. False: look at everything anew.
 bool NatsSource::still_good(const Connection& connection, bool check_stream_too) {
+  const Moment asked_at = std::chrono::steady_clock::now();
   const auto told = ask(*connection, options_.domain, consumer_info_subject(options_.stream, options_.consumer.name),
                         "", parse_consumer_info);
   if (!told.ok()) {
@@ -299,7 +313,7 @@ bool NatsSource::still_good(const Connection& connection, bool check_stream_too)
   if (info == nullptr) return false;
   const auto verdict = check(*connection, {*info, *consumer});
   if (!verdict.ok() || verdict->went_back) return false;
-  note_floor(*info, *consumer);
+  note_floor({*info, *consumer}, asked_at);
   const std::lock_guard lock(mutex_);
   seen_.last_sequence = std::max(seen_.last_sequence, info->last_sequence);
   return true;

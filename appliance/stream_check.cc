@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "spool/subject.h"
+
 namespace holdfast {
 namespace {
 
@@ -78,10 +80,16 @@ class Check {
     if (sequence > stream_.last_sequence) return Agreement::other;
     const auto stored = ask_.stored(sequence);
     if (!stored.ok()) return stored.error();
-    if (!*stored) return Agreement::unknown;
+    if (!*stored || !hands_out((*stored)->subject)) return Agreement::unknown;
     const bool known = std::ranges::any_of(
         committed, [&](const StreamPosition& one) { return one.timestamp_ns == (*stored)->timestamp_ns; });
     return known ? Agreement::same : Agreement::other;
+  }
+
+  // What the consumer passes over is never committed, whatever stood there before.
+  bool hands_out(const std::string& subject) const {
+    const auto& filters = consumer_.config.filters;
+    return filters.empty() || std::ranges::any_of(filters, [&](const auto& f) { return subject_matches(f, subject); });
   }
 
   const StreamInfo& stream_;

@@ -53,6 +53,11 @@ Result<Verdict> Commit::decide(Prepared& prepared) {
   if (!found) return found.error();
   if (found->where != SeenIn::nowhere) return decide_known(prepared, *found);
   const Reason refused = prepared.arrival->refused;
+  if (refused == Reason::none) {
+    const auto known = was_at_place(prepared);
+    if (!known) return known.error();
+    if (*known) return Verdict{VerdictKind::duplicate, SeenIn::ledger, Reason::none, prepared.id, 0};
+  }
   if (refused != Reason::none) return set_aside(prepared, {VerdictKind::refused, SeenIn::nowhere, refused, {}, 0});
   if (is_too_large(prepared))
     return set_aside(prepared, {VerdictKind::refused, SeenIn::nowhere, Reason::too_large, {}, 0});
@@ -69,10 +74,13 @@ Result<Verdict> Commit::decide_known(Prepared& prepared, const Found& found) {
     verdict.reason = Reason::conflict;
     key = conflict_key(arrival);
   } else {
-    if (arrival.on_duplicate == OnDuplicate::skip || arrival.refused != Reason::none) return verdict;
     const auto redelivery = is_redelivery(prepared);
     if (!redelivery) return redelivery.error();
     if (*redelivery) return verdict;
+    if (arrival.on_duplicate == OnDuplicate::skip || arrival.refused != Reason::none) {
+      witnesses_.push_back(prepared.witness());
+      return verdict;
+    }
     verdict.reason = Reason::duplicate;
     key = duplicate_key(arrival);
   }
@@ -111,6 +119,29 @@ Result<bool> Commit::is_redelivery(const Prepared& prepared) {
   const auto seen = parts_.index->ledger().find(prepared.id, prepared.position);
   if (!seen) return seen.error();
   return seen->has_value();
+}
+
+// The very message was taken before, whatever named it then: its key may be forgotten, or made in another way now. What
+// the journal has is found by its key.
+Result<bool> Commit::was_at_place(const Prepared& prepared) {
+  const std::lock_guard lock(parts_.index_mutex);
+  StreamPosition place = *prepared.position;
+  for (const std::uint64_t tag : {place.stream_tag, prepared.other_tag}) {
+    place.stream_tag = tag;
+    if (!parts_.index->ledger().maybe_seen(prepared.id, place)) continue;
+    const auto seen = parts_.index->ledger().find(prepared.id, place);
+    if (!seen) return seen.error();
+    if (seen->has_value()) return true;
+  }
+  return false;
+}
+
+// On the medium before they are acknowledged: the power that takes them may set the stream back, too.
+Result<void> Commit::remember_witnesses() {
+  if (witnesses_.empty()) return {};
+  IndexChange change;
+  change.remember = std::exchange(witnesses_, {});
+  return parts_.apply(change, Durability::durable);
 }
 
 bool Commit::is_too_large(const Prepared& prepared) const {
@@ -310,7 +341,7 @@ Result<void> Commit::append() {
   if (took >= kSlowSync) {
     const std::lock_guard lock(parts_.state_mutex);
     parts_.slow_syncs.emplace_back(before + took, took);
-    if (parts_.slow_syncs.size() > kMaxNotices) parts_.slow_syncs.pop_front();
+    if (parts_.slow_syncs.size() > kMaxSlowSyncs) parts_.slow_syncs.pop_front();
   }
   return {};
 }
@@ -375,6 +406,7 @@ Result<void> Commit::file_direct() {
 }
 
 Result<void> Commit::finish() {
+  HOLDFAST_TRY(remember_witnesses());
   HOLDFAST_TRY(append());
   return file_direct();
 }
@@ -402,8 +434,7 @@ Result<void> Spool::Parts::write_done_frames() {
   append_done(settlements, done);
   const std::size_t size = done.size() - kBatchHeaderSize;
   if (!journal->fits(size) && journal->can_start()) {
-    auto started = start_segment();
-    if (!started && started.error().kind != ErrorKind::full) return started;
+    HOLDFAST_TRY(unless_full(start_segment()));
   }
   // Without room there is no frame: a cut then costs a duplicate, and the settling goes on.
   if (!journal->fits(size)) return {};

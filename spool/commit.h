@@ -30,6 +30,8 @@ class Commit {
   // Known by another key from here on. Returns where that is known from.
   Result<SeenIn> rename(Prepared& prepared, std::string key);
   Result<bool> is_redelivery(const Prepared& prepared);
+  Result<bool> was_at_place(const Prepared& prepared);
+  Result<void> remember_witnesses();
   bool is_too_large(const Prepared& prepared) const;
   Result<Verdict> take_in(Prepared& prepared, Verdict verdict);
   Result<Verdict> set_aside(Prepared& prepared, Verdict verdict);
@@ -52,6 +54,7 @@ class Commit {
   std::vector<JournalRecord> batched_;  // in the batch, not appended yet; spots are relative to its first frame
   std::vector<Prepared*> unsealed_;     // one for each of these, until all is there
   std::vector<JournalRecord> direct_;   // in files, not synced yet
+  std::vector<LedgerEntry> witnesses_;  // of duplicates: they answer for the stream, too
   std::uint32_t frames_ = 0;
   bool quarantine_is_full_ = false;
 };

@@ -13,6 +13,12 @@
 
 namespace holdfast {
 
+// Sequences of a stream below which nothing can come again.
+struct PositionFloor {
+  std::uint64_t gone = 0;          // the stream has them no more, and all are acknowledged
+  std::uint64_t acknowledged = 0;  // all are acknowledged; a consumer that is made again could hand them out
+};
+
 class FloorHistory {
  public:
   // True: what encode() says has changed. At most some kFloorSamples are kept for a window.
@@ -20,8 +26,6 @@ class FloorHistory {
 
   // The lowest of a whole window, up to now; 0 while that is not known.
   std::uint64_t aged(Nanoseconds now, Nanoseconds window) const;
-  // The last that was told in this life; 0: none was.
-  std::uint64_t told() const { return told_.value_or(0); }
 
   Bytes encode() const;
   static std::optional<FloorHistory> decode(ByteView bytes);

@@ -62,8 +62,7 @@ Result<void> Spool::Parts::write_files(const std::vector<JournalRecord*>& to_fil
   Bytes frame;
   for (JournalRecord* record : to_file) {
     HOLDFAST_TRY(journal->read(record->spot, frame));
-    const auto header = read_header(frame, keyring->namer());
-    if (!header || header->sequence != record->sequence || !read_body(*header, frame, keyring->namer())) {
+    if (!is_frame_of(frame, record->sequence)) {
       return Error{ErrorKind::io,
                    fmt::format("the journal no longer holds what was read from it (sequence {})", record->sequence)};
     }

@@ -35,7 +35,7 @@ std::vector<Prepared> Spool::Parts::prepare(std::span<const Arrival> arrivals) c
 
 void Spool::Parts::prepare(std::span<const Arrival> arrivals, std::span<Prepared> prepared) const {
   const Namer& namer = keyring->namer();
-  std::uint64_t tag = 0;
+  std::uint64_t tag = 0, other_tag = 0;
   const Prepared* tagged = nullptr;  // that it is of: a batch comes from one stream, and is identified in one way
   for (std::size_t i = 0; i < arrivals.size(); ++i) {
     const Arrival& arrival = arrivals[i];
@@ -46,8 +46,12 @@ void Spool::Parts::prepare(std::span<const Arrival> arrivals, std::span<Prepared
     const Origin& origin = arrival.envelope.origin;
     const bool same_tag = tagged != nullptr && tagged->positional == one.positional &&
                           tagged->arrival->envelope.origin.stream == origin.stream;
-    if (!same_tag) tag = stream_tag(origin.stream, one.positional);
+    if (!same_tag) {
+      tag = stream_tag(origin.stream, one.positional);
+      other_tag = stream_tag(origin.stream, !one.positional);
+    }
     tagged = &one;
+    one.other_tag = other_tag;
     one.position = StreamPosition{tag, origin.sequence, origin.timestamp_ns};
     one.frame_size = sealed_frame_size(encoded_size(arrival.identity.key, arrival.envelope));
   }

@@ -35,8 +35,9 @@ inline IdPrefix prefix_of(const RecordId& id) {
   return prefix;
 }
 
-inline constexpr std::uint64_t kLargestRun = 1 << 18;  // 4 MiB of entries
-inline constexpr std::uint64_t kMergePiece = 1 << 15;  // ids that one call merges, beside twice those that it brings
+// Each run is one more question for a fresh id, and one more chance that a filter lets it pass: ten for ten million.
+inline constexpr std::uint64_t kLargestRun = 1'000'000;  // 16 MB of entries
+inline constexpr std::uint64_t kMergePiece = 1 << 15;    // ids that one call merges, beside twice those that it brings
 
 class IdLedger {
  public:

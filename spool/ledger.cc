@@ -108,13 +108,18 @@ Result<bool> Ledger::prune(Nanoseconds now, const IdLimits& limits) {
   });
 }
 
-Result<bool> Ledger::prune_positions(std::uint64_t stream_tag, std::uint64_t floor, Nanoseconds now,
+Result<bool> Ledger::prune_positions(std::uint64_t stream_tag, const PositionFloor& floor, Nanoseconds now,
                                      const PositionLimits& limits) {
   PositionLedger& positions = *parts_->positions;
   return parts_->alone([&]() -> Result<bool> {
-    HOLDFAST_TRY(positions.note_floor(stream_tag, floor, now, limits.window));
-    const std::uint64_t below = positions.forgettable_below(stream_tag, now, limits.window, limits.max_positions);
-    return positions.forget_below(stream_tag, below, kPrunedRows);
+    HOLDFAST_TRY(positions.note_floor(stream_tag, floor.gone, now, limits.window));
+    const std::uint64_t known = positions.positions(stream_tag);
+    if (known <= limits.max_positions) {
+      const std::uint64_t below = positions.forgettable_below(stream_tag, now, limits.window);
+      return positions.forget_below(stream_tag, below, kPrunedRows);
+    }
+    const std::uint64_t rows = (known - limits.max_positions) / kPositionsInRow + 1;
+    return positions.forget_below(stream_tag, floor.acknowledged, std::min<std::uint64_t>(rows, kPrunedRows));
   });
 }
 

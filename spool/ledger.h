@@ -20,6 +20,7 @@
 #include "crypto/digest.h"
 #include "spool/clock.h"
 #include "spool/database.h"
+#include "spool/floor_history.h"
 #include "spool/identity.h"
 
 namespace holdfast {
@@ -56,23 +57,24 @@ class Ledger {
   Result<std::optional<Seen>> find(const RecordId& id, const std::optional<StreamPosition>& position);
 
   // Forgets ids older than `window`, and the oldest above `max_ids`; a bounded piece of work a call, in a transaction
-  // of its own. True: there is more. Ids go in runs of at most 262,144 whose ages lie within a sixteenth of the window:
-  // one is kept that much longer than it need be, never shorter, and the newest `max_ids` always. None goes for its age
-  // that was remembered after `redeliverable_since`: its acknowledgement may not have reached the server.
+  // of its own. True: there is more. Ids go in runs of at most 1,000,000 whose ages lie within a sixteenth of the
+  // window: one is kept that much longer than it need be, never shorter, and the newest `max_ids` always. None goes for
+  // its age that was remembered after `redeliverable_since`: its acknowledgement may not have reached the server.
   struct IdLimits {
     Nanoseconds window{0};
     std::uint64_t max_ids = 0;
     Nanoseconds redeliverable_since = Nanoseconds::max();  // running time
   };
   Result<bool> prune(Nanoseconds now, const IdLimits& limits);
-  // Positions of this stream below `floor` can not be redelivered, the source has just been told. They are forgotten
-  // when that has been so for a window, or while the stream has more than `max_positions`; in rows of some hundreds, at
-  // most kPrunedRows a call, in a transaction of its own: some are kept longer. True: there is more.
+  // What a source has just been told of its stream. Positions below `floor.gone` are forgotten when they have been gone
+  // for a window; while the stream has more than `max_positions`, the oldest below `floor.acknowledged` go, too (and
+  // are not recognised if they come again all the same). In rows of some hundreds, at most kPrunedRows a call, in a
+  // transaction of its own: some are kept longer. True: there is more.
   struct PositionLimits {
     Nanoseconds window{0};
     std::uint64_t max_positions = 0;
   };
-  Result<bool> prune_positions(std::uint64_t stream_tag, std::uint64_t floor, Nanoseconds now,
+  Result<bool> prune_positions(std::uint64_t stream_tag, const PositionFloor& floor, Nanoseconds now,
                                const PositionLimits& limits);
 
   // The positions of the greatest sequence at or below one: several where a sequence was given again.

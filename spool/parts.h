@@ -2,7 +2,7 @@
 //
 // Locks, outer before inner: upkeep_mutex (one housekeeping or operator's change at a time), commit_mutex (the
 // journal's end, the sequence), index_mutex (the index and the ledger), state_mutex (everything else in memory; never
-// held across a disk access).
+// held across a disk access). queue_mutex stands alone: nothing is locked while it is held.
 #pragma once
 
 #include <atomic>
@@ -34,6 +34,7 @@ inline constexpr std::size_t kUnlinkBacklog = 65536;  // names of what has left:
 inline constexpr std::size_t kUnlinksAtOnce = 256;    // between two looks at what else is to be done
 inline constexpr std::size_t kRemoveTogether = 8;
 inline constexpr std::size_t kMaxNotices = 32;
+inline constexpr std::size_t kMaxSlowSyncs = 32;
 inline constexpr std::size_t kSealTogether = 16;  // records: what a helper of the crew takes at once
 inline constexpr std::size_t kNameTogether = 32;
 inline constexpr std::size_t kReadTogether = 16;
@@ -46,6 +47,7 @@ inline constexpr std::uint64_t kDataKeySteps = 64;
 // How long a settlement may wait for a commit to ride on.
 inline constexpr Nanoseconds kDoneDelay = std::chrono::milliseconds(200);
 inline constexpr Nanoseconds kUpkeepPause = std::chrono::milliseconds(100);
+inline constexpr Nanoseconds kTidyPause = std::chrono::seconds(1);
 inline constexpr Nanoseconds kSlowSync = std::chrono::seconds(1);
 
 // An arrival with what can be computed of it without a lock.
@@ -54,13 +56,16 @@ struct Prepared {
   RecordId id;
   std::optional<ContentDigest> content;  // made when it is needed first: of a new record when it is sealed
   std::optional<StreamPosition> position;
-  bool positional = false;  // as LedgerEntry
+  bool positional = false;      // as LedgerEntry
+  std::uint64_t other_tag = 0;  // that the place would have if it were the identity, or were not
   std::size_t frame_size = 0;
   std::string own_key;  // not the arrival's: of a conflict, of a duplicate that is kept
 
   const std::string& key() const { return own_key.empty() ? arrival->identity.key : own_key; }
   std::optional<StreamPosition> looked_up_by() const { return positional ? position : std::nullopt; }
   LedgerEntry ledger_entry() const { return {id, position, positional, content.value_or(ContentDigest{})}; }
+  // Of a message that is no record: where it stood, and nothing of what it was.
+  LedgerEntry witness() const { return {RecordId{}, position, true, ContentDigest{}}; }
 };
 
 // One put_batch call on its way through a group commit.
@@ -134,6 +139,7 @@ struct Spool::Parts {
   std::mutex index_mutex;
   mutable std::mutex state_mutex;
 
+  // Set while the spool is opened. (The keyring's current key is exchanged under upkeep_mutex and commit_mutex.)
   std::unique_ptr<File> lock_file;
   std::optional<Keyring> keyring;
   std::string site;  // the one in keys
@@ -142,14 +148,17 @@ struct Spool::Parts {
   std::unique_ptr<Index> index;
   bool whole_sync = false;  // sync_all may stand for the sync of each file
   bool unsafe_fs = false;
+  Nanoseconds life_began{0};
+  Nanoseconds running_before{0};  // running time of earlier lives
   std::uint32_t boot = 0;
   Sequence first_sequence = 0;  // of this life
 
-  // Under commit_mutex.
-  std::atomic<Sequence> next_sequence{0};
-  Bytes batch;                                 // reused from commit to commit
-  DirtyDirectories direct_dirty;               // outlives a commit that failed: what it made there is not synced yet
   std::atomic<std::uint64_t> sealed_bytes{0};  // with the current data key
+
+  // Under commit_mutex; the sequence may be read by any.
+  std::atomic<Sequence> next_sequence{0};
+  Bytes batch;                    // reused from commit to commit
+  DirtyDirectories direct_dirty;  // outlives a commit that failed: what it made there is not synced yet
 
   // Group commit.
   std::mutex queue_mutex;
@@ -157,9 +166,11 @@ struct Spool::Parts {
   std::vector<CommitRequest*> queue;
   bool leading = false;
 
-  // Under state_mutex.
+  // Written under upkeep_mutex and state_mutex, read under either.
   Manifest manifest;
   std::uint64_t manifest_generation = 0;
+
+  // Under state_mutex.
   JournalRecords records;
   std::vector<TargetState> targets;             // by number - 1
   std::uint64_t journal_live = 0;               // records in the journal only, still in custody
@@ -206,8 +217,6 @@ struct Spool::Parts {
     std::deque<LeavingFile> records;
     std::vector<std::pair<RecordId, Sequence>> quarantined;
   } unlink_later;  // have left, and their names are still there: the rest is the next life's
-  Nanoseconds life_began{0};
-  Nanoseconds running_before{0};  // running time of earlier lives
   Nanoseconds tidied{0};
   Sequence highest_recovered = 0;
   Totals recovered_damage;  // taken and lost, counted when the damaged segment is retired

@@ -249,7 +249,9 @@ Result<std::optional<std::uint64_t>> PositionLedger::first(std::uint64_t stream_
   const ResetAtEnd reset(above_);
   const auto found = above_.step();
   if (!found.ok()) return found.error();
-  return *found ? std::optional(above_.u64(0)) : std::nullopt;
+  if (*found) return std::optional(above_.u64(0));
+  const auto stream = streams_.find(stream_tag);
+  return stream == streams_.end() ? std::nullopt : std::optional(stream->second.greatest + 1);
 }
 
 Result<void> PositionLedger::note_floor(std::uint64_t stream_tag, std::uint64_t floor, Nanoseconds now,
@@ -259,12 +261,9 @@ Result<void> PositionLedger::note_floor(std::uint64_t stream_tag, std::uint64_t 
   return write_stream(stream_tag);
 }
 
-std::uint64_t PositionLedger::forgettable_below(std::uint64_t stream_tag, Nanoseconds now, Nanoseconds window,
-                                                std::uint64_t most) const {
-  const auto found = streams_.find(stream_tag);
-  if (found == streams_.end()) return 0;
-  const Stream& stream = found->second;
-  return stream.positions > most ? stream.floors.told() : stream.floors.aged(now, window);
+std::uint64_t PositionLedger::forgettable_below(std::uint64_t stream_tag, Nanoseconds now, Nanoseconds window) const {
+  const auto stream = streams_.find(stream_tag);
+  return stream == streams_.end() ? 0 : stream->second.floors.aged(now, window);
 }
 
 Result<bool> PositionLedger::forget_below(std::uint64_t stream_tag, std::uint64_t floor, std::size_t limit) {

@@ -35,6 +35,8 @@ Bytes encode_positions(std::span<const PositionEntry> entries);
 // Nothing when the bytes are not exactly one row's.
 std::optional<std::vector<PositionEntry>> decode_positions(std::uint64_t first_sequence, ByteView bytes);
 
+inline constexpr std::size_t kPositionsInRow = 650;  // at most
+
 class PositionLedger {
  public:
   static Result<std::unique_ptr<PositionLedger>> open(Database& database);
@@ -44,14 +46,13 @@ class PositionLedger {
   Result<std::optional<PositionEntry>> find(const StreamPosition& position);
   // All of the greatest sequence at or below one. None: nothing is known there.
   Result<std::vector<PositionEntry>> last(std::uint64_t stream_tag, std::uint64_t at_or_below);
+  // The least sequence that is remembered; where all are forgotten, the one after the greatest.
   Result<std::optional<std::uint64_t>> first(std::uint64_t stream_tag);
 
   // What lies below the floor could not be redelivered, as was told just now.
   Result<void> note_floor(std::uint64_t stream_tag, std::uint64_t floor, Nanoseconds now, Nanoseconds window);
-  // Below what a stream's positions can be forgotten: the floor of a whole window, or, while it has more than `most`,
-  // that which was told last. 0: nothing can.
-  std::uint64_t forgettable_below(std::uint64_t stream_tag, Nanoseconds now, Nanoseconds window,
-                                  std::uint64_t most) const;
+  // Below what a stream's positions can be forgotten: the floor of a whole window. 0: nothing can.
+  std::uint64_t forgettable_below(std::uint64_t stream_tag, Nanoseconds now, Nanoseconds window) const;
   // Forgets at most `limit` rows that lie below the floor as a whole. True: there may be more.
   Result<bool> forget_below(std::uint64_t stream_tag, std::uint64_t floor, std::size_t limit);
 

@@ -285,9 +285,7 @@ Result<void> Spool::Parts::match_quarantine() {
     ++change.add.taken;
   }
   if (change.set_aside.empty() && change.quarantine_dropped.empty()) return {};
-  auto applied = apply(change, Durability::durable);
-  if (!applied && applied.error().kind != ErrorKind::full) return applied;
-  return {};
+  return unless_full(apply(change, Durability::durable));
 }
 
 void Spool::Parts::count_recovered() {

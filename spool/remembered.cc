@@ -62,35 +62,50 @@ Result<std::optional<std::uint64_t>> Spool::first_committed(const std::string& s
   return first;
 }
 
+Result<void> Spool::remember_places(std::span<const Arrival* const> arrivals) {
+  Parts& parts = *parts_;
+  if (const auto error = parts.dead_error()) return *error;
+  IndexChange change;
+  for (const Arrival* arrival : arrivals) {
+    const Origin& origin = arrival->envelope.origin;
+    const StreamPosition place{parts.stream_tag(origin.stream, false), origin.sequence, origin.timestamp_ns};
+    change.remember.push_back({RecordId{}, place, true, ContentDigest{}});
+  }
+  return parts.checked(parts.apply(change, Durability::durable));
+}
+
 void Spool::note_stream(const std::string& source, const StreamFloor& floor) {
   Parts& parts = *parts_;
   const std::lock_guard lock(parts.state_mutex);
   Parts::ToldFloor& told = parts.told_floors[source];
   told.floor = floor;
+  told.acknowledged.reset();
   if (floor.acknowledged_ago) told.acknowledged = parts.running_time() - *floor.acknowledged_ago;
 }
 
 // index_mutex held. What may come again is remembered, whatever its age (R57).
 Result<void> Spool::Parts::prune_ledger() {
   const Nanoseconds now = running_time();
-  std::map<std::string, std::uint64_t> floors;  // by stream: several sources may read one
+  std::map<std::string, PositionFloor> floors;  // by stream: several sources may read one
   Ledger::IdLimits ids{options.ledger_window, options.ledger_max, Nanoseconds::max()};
   {
     const std::lock_guard lock(state_mutex);
     std::multiset<std::string> silent(options.source_streams.begin(), options.source_streams.end());
     for (const auto& [source, told] : told_floors) {
       if (const auto one = silent.find(told.floor.stream); one != silent.end()) silent.erase(one);
-      const auto [known, fresh] = floors.emplace(told.floor.stream, told.floor.below);
-      if (!fresh) known->second = std::min(known->second, told.floor.below);
+      const PositionFloor floor{told.floor.below, told.floor.acknowledged};
+      const auto known = floors.emplace(told.floor.stream, floor).first;
+      known->second.gone = std::min(known->second.gone, floor.gone);
+      known->second.acknowledged = std::min(known->second.acknowledged, floor.acknowledged);
       ids.redeliverable_since = std::min(ids.redeliverable_since, told.acknowledged.value_or(Nanoseconds::min()));
     }
     if (!silent.empty()) ids.redeliverable_since = Nanoseconds::min();
     std::erase_if(floors, [&](const auto& floor) { return silent.contains(floor.first); });
   }
   const Ledger::PositionLimits positions{options.ledger_window, options.ledger_max};
-  for (const auto& [stream, below] : floors) {
+  for (const auto& [stream, floor] : floors) {
     for (const bool positional : {true, false}) {
-      auto pruned = index->ledger().prune_positions(stream_tag(stream, positional), below, now, positions);
+      auto pruned = index->ledger().prune_positions(stream_tag(stream, positional), floor, now, positions);
       if (!pruned) return pruned.error();
     }
   }

@@ -90,6 +90,13 @@ Result<void> undone(const Result<T>& taken_back) {
   return Error{ErrorKind::io, "what was begun cannot be taken back: " + taken_back.error().text};
 }
 
+// A step for which there is no room is left out where a full disk is a state, not a failure (R29).
+template <typename T>
+Result<void> unless_full(const Result<T>& result) {
+  if (result.ok() || result.error().kind == ErrorKind::full) return {};
+  return result.error();
+}
+
 // Leave early with the error of an expression that yields a Result<void>.
 #define HOLDFAST_TRY(expression)                                                        \
   do {                                                                                  \

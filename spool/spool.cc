@@ -289,7 +289,7 @@ Result<Nanoseconds> Spool::Parts::maintain() {
   HOLDFAST_TRY(step(flush_lingering()));
   HOLDFAST_TRY(step(reconcile_step()));
   const Nanoseconds now = clock.monotonic();
-  if (now - tidied >= kSlowSync || full) {
+  if (now - tidied >= kTidyPause || full) {
     tidied = now;
     HOLDFAST_TRY(step(tidy()));
   }
@@ -308,18 +308,15 @@ Result<void> Spool::Parts::tidy() {
   HOLDFAST_TRY(make_next_segment());
   HOLDFAST_TRY(unlink_quarantined(std::exchange(unlink_later.quarantined, {})));
   const std::lock_guard lock(index_mutex);
-  auto tidied_index = index->tidy();
-  if (!tidied_index && tidied_index.error().kind != ErrorKind::full) return tidied_index;
-  auto pruned = prune_ledger();
-  return pruned || pruned.error().kind == ErrorKind::full ? Result<void>() : pruned;
+  HOLDFAST_TRY(unless_full(index->tidy()));
+  return unless_full(prune_ledger());
 }
 
 // Written before a commit needs it, and not while the process starts. Without room there is none: the commit that needs
 // it says so.
 Result<void> Spool::Parts::make_next_segment() {
   const std::lock_guard commit_lock(commit_mutex);
-  auto made = journal->make_segment();
-  if (!made && made.error().kind != ErrorKind::full) return made;
+  HOLDFAST_TRY(unless_full(journal->make_segment()));
   const std::lock_guard lock(state_mutex);
   journal_disk_bytes = journal->disk_bytes();
   return {};

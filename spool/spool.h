@@ -93,7 +93,8 @@ struct Arrival {
 // What can no longer be redelivered.
 struct StreamFloor {
   std::string stream;
-  std::uint64_t below = 0;  // sequences: acknowledged, or gone from the stream
+  std::uint64_t below = 0;         // sequences: acknowledged, and gone from the stream
+  std::uint64_t acknowledged = 0;  // and those below which all are acknowledged
   // All that was committed so long ago, or before, is acknowledged. Nothing: not known.
   std::optional<Nanoseconds> acknowledged_ago;
 };
@@ -119,7 +120,7 @@ void count(const Verdict& verdict, VerdictCounts& counts);
 // Where one target's reading stands. A value of the caller's: a fresh one begins at the oldest.
 struct DueCursor {
   std::array<Sequence, kPriorities> after{};
-  std::uint64_t generation = 0;  // the spool rewinds a cursor of an earlier generation (retarget, requeue)
+  std::uint64_t generation = 0;  // the spool rewinds a cursor of an earlier generation (retarget, what was found again)
 };
 
 enum class Drain : std::uint8_t { fifo, priority };
@@ -195,6 +196,8 @@ class Spool {
   const std::string& site() const;  // the one in keys
 
   Result<std::vector<Verdict>> put_batch(std::span<const Arrival> arrivals);
+  // Of messages that went elsewhere (dead letters): durably, that they stood where they stood.
+  Result<void> remember_places(std::span<const Arrival* const> arrivals);
   // Why the intake must pause now; nothing: it may pull. With hysteresis.
   Pressure pressure() const;
   // What was committed of a stream, whatever it is identified by: the places with the greatest sequence at or below one

@@ -387,7 +387,7 @@ const BadFile kBadFiles[] = {
     {"Backoff", "identity = \"stream_sequence\"", "backoff = [\"1s\", \"10ms\"]",
      "h.toml:14: source.backoff: \"10ms\" must be a duration from 1s to 24h\n"},
     {"BackoffTooLong", "identity = \"stream_sequence\"", "backoff = [\"1s\", \"2s\"]\nmax_deliver = 1",
-     "h.toml:7: source.backoff: is longer than max_deliver, which a server refuses\n"},
+     "h.toml:7: source.backoff: must be shorter than max_deliver, or a server refuses it\n"},
     {"HeadersOnlyWithoutPayload", "identity = \"stream_sequence\"", "identity = \"payload_hash\"\nheaders_only = true",
      "h.toml:7: source.headers_only: leaves out the payload, which this identity is made of\n"},
     {"OneStreamOnTwoServers", "[[target]]\nname = \"hub\"",

@@ -149,5 +149,38 @@ TEST(Delivery, SubjectThatTheHubDoesNotTake_WaitsAlone) {
   EXPECT_EQ(arrivals(hub, "LATE", 50), kEachOnce);
 }
 
+// Each with its own way of naming messages; their sequence numbers are the same.
+TEST(Delivery, TwoSourcesOfTwoStreams_ShareOneSpool) {
+  NatsServer edge, hub;
+  const std::string orders = "[[source]]\nname = \"orders\"\ntype = \"nats\"\nurl = \"" + edge.url() +
+                             "\"\nstream = \"ORDERS\"\nack_wait = \"2s\"\nidentity = \"message_id\"\n\n";
+  Appliance box(HOLDFAST_BINARY, {nats_source(edge.url(), kEdgeStream) + orders + nats_target("hub", hub.url())});
+  JetStreamClient client(edge.url());
+  client.make_stream(kEdgeStream, {"telemetry.>"});
+  client.make_stream("ORDERS", {"orders.>"});
+  JetStreamClient(hub.url()).make_stream(kHubStream, {"telemetry.>", "orders.>"});
+  client.publish_many(kSubject, 1, 300, 64);
+  client.publish_many("orders.a", 301, 300, 64, "order-");
+  for (int life = 1; life <= 2; ++life) {
+    box.start();
+    ASSERT_TRUE(delivered(box, 600)) << pretty_json_text(box.status());
+    ASSERT_TRUE(eventually(
+        [&] {
+          const Json status = box.status();
+          return status["sources"].list()[0]["acknowledged"].count() == 300 &&
+                 status["sources"].list()[1]["acknowledged"].count() == 300;
+        },
+        kPatience));
+    const Json status = box.status();
+    const char* verdict = life == 1 ? "accepted" : "duplicates_in_ledger";
+    EXPECT_EQ(status["sources"].list()[0]["verdicts"]["stream_sequence"][verdict].count(), 300u);
+    EXPECT_EQ(status["sources"].list()[1]["verdicts"]["message_id"][verdict].count(), 300u);
+    ASSERT_EQ(box.terminate(), 0);
+    client.delete_consumer(kEdgeStream, "holdfast");  // everything comes again
+    client.delete_consumer("ORDERS", "holdfast");
+  }
+  EXPECT_EQ(arrivals(hub, kHubStream, 600), kEachOnce);
+}
+
 }  // namespace
 }  // namespace holdfast

@@ -85,8 +85,8 @@ TEST(HeadersOnly, ThePayloadIsKnownToBeLeftOut_AndTheTargetSeesIt) {
   EXPECT_EQ(arrived[0].header("Nats-Msg-Size"), "500");
 }
 
-TEST(HeadersOnly, AnIdentityOfThePayload_IsRefused) {
-  Scene scene("", "identity = \"payload_hash\"");
+TEST(HeadersOnly, AskedForByOthersOnly_HoldsTheSource) {
+  Scene scene;
   ConsumerConfig consumer;
   consumer.name = "holdfast";
   consumer.ack_wait = std::chrono::seconds(2);
@@ -94,9 +94,19 @@ TEST(HeadersOnly, AnIdentityOfThePayload_IsRefused) {
   JetStreamClient(scene.edge.url()).make_consumer(kEdgeStream, consumer);
   scene.publish(1, 3, 500);
   scene.box.start();
-  ASSERT_TRUE(all_acknowledged(scene, 3)) << pretty_json_text(scene.box.status());
-  EXPECT_EQ(verdicts_of(scene.box.status(), "payload_hash")["last_reason"].text(), "payload_omitted");
-  EXPECT_EQ(scene.box.status()["quarantine"]["records"].count(), 3u);
+  ASSERT_TRUE(eventually([&] { return scene.box.status()["sources"].list()[0]["state"].text() == "held"; }, kPatience))
+      << pretty_json_text(scene.box.status());
+  JetStreamClient(scene.edge.url()).delete_consumer(kEdgeStream, "holdfast");
+  EXPECT_TRUE(delivered(scene.box, 3)) << pretty_json_text(scene.box.status());
+  EXPECT_EQ(arrivals(scene.hub, kHubStream, 3), kEachOnce);
+}
+
+TEST(Backoff, IsTakenByTheServer) {
+  Scene scene("", "backoff = [\"1s\", \"5s\"]\nmax_deliver = 10");
+  scene.publish(1, 50);
+  scene.box.start();
+  ASSERT_TRUE(delivered(scene.box, 50)) << pretty_json_text(scene.box.status());
+  EXPECT_EQ(JetStreamClient(scene.edge.url()).consumer(kEdgeStream, "holdfast")->config.backoff.size(), 2u);
 }
 
 void publish_two_of_one_id(Scene& scene, const std::string& second) {
@@ -160,12 +170,28 @@ TEST(DeliverPolicy, New_SkipsNothingWhenTheConsumerIsLost) {
   EXPECT_EQ(arrived.size(), 100u);
 }
 
+TEST(DeliverPolicy, New_SkipsNothingOfAStreamThatWasMadeAgain) {
+  Scene scene("", "deliver_policy = \"new\"");
+  scene.publish(1, 60);
+  scene.box.start();
+  ASSERT_TRUE(
+      eventually([&] { return JetStreamClient(scene.edge.url()).consumer(kEdgeStream, "holdfast").has_value(); }));
+  scene.publish(61, 20);
+  ASSERT_TRUE(delivered(scene.box, 20)) << pretty_json_text(scene.box.status());
+  ASSERT_EQ(scene.box.terminate(), 0);
+  JetStreamClient edge(scene.edge.url());
+  edge.delete_stream(kEdgeStream);
+  edge.make_stream(kEdgeStream, {"telemetry.>"});
+  scene.publish(81, 30);
+  scene.box.start();
+  EXPECT_TRUE(delivered(scene.box, 50)) << pretty_json_text(scene.box.status());
+}
+
 TEST(ConsumerMode, Bind_WaitsForAConsumer) {
   Scene scene("", "consumer_mode = \"bind\"");
   scene.publish(1, 5);
   scene.box.start();
-  ASSERT_TRUE(
-      eventually([&] { return scene.box.status()["sources"].list()[0]["state"].text() == "held"; }, kPatience))
+  ASSERT_TRUE(eventually([&] { return scene.box.status()["sources"].list()[0]["state"].text() == "held"; }, kPatience))
       << pretty_json_text(scene.box.status());
   ConsumerConfig consumer;
   consumer.name = "holdfast";

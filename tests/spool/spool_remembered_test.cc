@@ -52,11 +52,11 @@ TEST_P(SpoolRemembered, WhatIsNotAcknowledged_IsNotForgottenForItsAge) {
   start_again();
   pass(hours(40));
   EXPECT_EQ(put(1), VerdictKind::duplicate) << "the source has not said anything of its stream";
-  world_.spool->note_stream("local", {"TELEMETRY", 1, std::nullopt});
+  world_.spool->note_stream("local", {"TELEMETRY", 1, 1, std::nullopt});
   pass(hours(40));
   EXPECT_EQ(put(1), VerdictKind::duplicate) << "its acknowledgement may not have arrived";
   for (int i = 0; i < 3; ++i) {
-    world_.spool->note_stream("local", {"TELEMETRY", 1001, minutes(1)});
+    world_.spool->note_stream("local", {"TELEMETRY", 1001, 1001, minutes(1)});
     pass(hours(20));
   }
   EXPECT_EQ(put(1), VerdictKind::accepted);
@@ -68,7 +68,7 @@ TEST_P(SpoolRemembered, ASecondSourceOfTheStream_IsWaitedFor) {
   ASSERT_EQ(put(1), VerdictKind::accepted);
   start_again();
   for (int i = 0; i < 3; ++i) {
-    world_.spool->note_stream("local", {"TELEMETRY", 1001, minutes(1)});
+    world_.spool->note_stream("local", {"TELEMETRY", 1001, 1001, minutes(1)});
     pass(hours(20));
   }
   EXPECT_EQ(put(1), VerdictKind::duplicate);
@@ -109,6 +109,47 @@ TEST_P(SpoolRemembered, ASequenceGivenAgain_HasBothTimes) {
     EXPECT_EQ(last->size(), 2u) << where;
     start_again();
   }
+}
+
+// A duplicate is no record, and may be the newest message that the stream had when it went back.
+TEST_P(SpoolRemembered, ADuplicate_AnswersForTheStream_AlsoAfterACut) {
+  if (GetParam() == Strategy::stream_sequence) GTEST_SKIP() << "its place is its identity: it has no other";
+  ASSERT_EQ(put(1), VerdictKind::accepted);
+  Arrival again = message(1);
+  again.envelope.origin.sequence = 50;
+  const auto verdicts = world_.spool->put_batch(std::vector<Arrival>{again});
+  ASSERT_TRUE(verdicts.ok());
+  EXPECT_EQ(verdicts->front().kind, VerdictKind::duplicate);
+  world_.forget();
+  world_.fs.lose_power(Loss::drop_all);
+  ASSERT_TRUE(world_.open()) << world_.last_error;
+  EXPECT_EQ(world_.spool->last_committed("TELEMETRY", 1000)->front().sequence, 50u);
+}
+
+// Its id may be forgotten, or its source may name messages in another way by now.
+TEST_P(SpoolRemembered, TheSameMessageUnderAnotherKey_IsARedelivery) {
+  ASSERT_EQ(put(1), VerdictKind::accepted);
+  start_again();
+  Arrival renamed = world_.message(1);
+  renamed.identity =
+      GetParam() == Strategy::stream_sequence ? Identity{"msg:1", Strategy::message_id} : renamed.identity;
+  const auto verdicts = world_.spool->put_batch(std::vector<Arrival>{renamed});
+  ASSERT_TRUE(verdicts.ok());
+  EXPECT_EQ(verdicts->front().kind, VerdictKind::duplicate);
+  renamed.envelope.origin.timestamp_ns += 1;  // another message with that number
+  renamed.identity.key += "0";
+  EXPECT_EQ(world_.spool->put_batch(std::vector<Arrival>{renamed})->front().kind, VerdictKind::accepted);
+}
+
+TEST_P(SpoolRemembered, WhatWentElsewhere_AnswersForTheStream) {
+  const Arrival letter = message(30);
+  const Arrival* const gone[] = {&letter};
+  ASSERT_TRUE(world_.spool->remember_places(gone).ok());
+  world_.forget();
+  world_.fs.lose_power(Loss::drop_all);
+  ASSERT_TRUE(world_.open()) << world_.last_error;
+  EXPECT_EQ(world_.spool->last_committed("TELEMETRY", 1000)->front().sequence, 30u);
+  EXPECT_EQ(world_.spool->status().totals.taken, 0u);
 }
 
 // A message that was refused, or set aside as a conflict, stood in the stream all the same.
