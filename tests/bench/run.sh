@@ -5,7 +5,7 @@
 #     tests/bench/run.sh [--quick] [--no-install] [--dir DIRECTORY] [commits|servers|identities|backlog|device]...
 #
 # Builds the release preset. Measures on the file system of DIRECTORY (/var/tmp): let it be the one that the spool will lie
-# on. --quick: smaller counts, about a minute. What each name means, and what it must reach: ARCHITECTURE.md.
+# on. --quick: smaller counts, within 50 s. What each name means, and what it must reach: ARCHITECTURE.md.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 . packaging/packages.sh
