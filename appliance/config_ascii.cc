@@ -6,6 +6,8 @@
 namespace holdfast {
 namespace {
 
+constexpr std::string_view kBare = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
+
 class AsciiRule {
  public:
   explicit AsciiRule(std::string_view text) : text_(text) {}
@@ -31,11 +33,32 @@ class AsciiRule {
   }
 
  private:
-  // A quote elsewhere is part of what stands before it, a mistake that the parser names.
+  // A quote elsewhere is part of what stands before it, a mistake that the parser names: it reads a number, say, to the
+  // next space, whatever is in it. What may stand directly before a string: `[`, `{`, `=`, `key=`, `{key=`.
   bool begins_string(std::size_t at) const {
-    constexpr std::string_view kBefore = " \t\r\n=[{,.";
+    constexpr std::string_view kEnds = " \t\r\n,]}#", kOpens = "[{";
+    constexpr std::size_t kLongest = 256;
     if (text_[at] != '"' && text_[at] != '\'') return false;
-    return at == 0 || kBefore.find(text_[at - 1]) != std::string_view::npos;
+    std::size_t begin = at;
+    while (begin > 0 && at - begin < kLongest && kEnds.find(text_[begin - 1]) == std::string_view::npos) --begin;
+    if (at - begin == kLongest) return false;
+    std::string_view before = text_.substr(begin, at - begin);
+    const auto only_opens = [&] { return before.find_first_not_of(kOpens) == std::string_view::npos; };
+    const bool after_key = before.starts_with('=');
+    if (after_key) before.remove_prefix(1);
+    if (only_opens()) return true;
+    const bool in_braces = before.starts_with('{');
+    if (in_braces) before.remove_prefix(1);
+    const std::size_t key = before.find_first_not_of(kBare);
+    if (key == 0 || key == std::string_view::npos || before[key] != '=') return false;
+    before.remove_prefix(key + 1);
+    return only_opens() && (in_braces || (!after_key && begins_line(begin)));
+  }
+
+  // Or an entry of a table in braces.
+  bool begins_line(std::size_t at) const {
+    while (at > 0 && (text_[at - 1] == ' ' || text_[at - 1] == '\t')) --at;
+    return at == 0 || text_[at - 1] == '\n' || text_[at - 1] == ',' || text_[at - 1] == '{';
   }
 
   // Its line does where it has no end (TOML 1.0.0, "String").

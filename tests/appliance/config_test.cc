@@ -588,14 +588,16 @@ TEST(Config, CharactersBeyondAscii_AreForStringsAndCommentsOfOneLine) {
   for (const char* text :
        {"\u01e0?", "\u01fcber = 1", "a = \u01e0", "[\u0100]", "a = 'x' \u01e0", "a = \"\\\"\" \u01e0",
         "a = \"\"\"\nx \\\n \u01e0\"\"\"", "a = \"\"\" \"x \\\n\u01e0\"\"\"", "a = '''\u01e0'''", "a = 0\"^\ufebf\"",
-        "a\"\u01e0\" = 1", "a =\"\"\"\"]\" [ '\"\"\"\ufebf'", "a = 1979-05-27 0\"\u01e0\""}) {
+        "a\"\u01e0\" = 1", "a=9[b{\"\u01e0\"", "a = 9=\"\u01e0\"", "a = 9.\"\u01e0\"",
+        "a =\"\"\"\"]\" [ '\"\"\"\ufebf'", "a = 1979-05-27 0\"\u01e0\""}) {
     const LoadedConfig loaded = parse_config(text);
     ASSERT_EQ(loaded.errors.size(), 1u) << text;
     EXPECT_EQ(loaded.errors[0].text, beyond) << text;
   }
   EXPECT_EQ(parse_config("# \u01e0\na = \"\n\n\u01e0").errors.at(0).line, 4) << "a string ends with its line";
-  for (const char* text : {"# \u01e0\n", "\ufeff# after a byte order mark\n", "a = \"\u01e0\"", "a = '\u01e0'",
-                           "a=\"\u01e0\"", "a = [\"\u01e0\",'\u01e0']", "a.\"\u01e0\" = {'\u01e0' = 1} # \u01e0"}) {
+  for (const char* text :
+       {"# \u01e0\n", "\ufeff# after a byte order mark\n", "a = \"\u01e0\"", "a = '\u01e0'", "a=\"\u01e0\"",
+        "a = [\"\u01e0\",'\u01e0']", "a = {'\u01e0' = 1} # \u01e0", "a ={b=\"\u01e0\",c='\u01e0'}", "a=[['\u01e0']]"}) {
     for (const auto& error : parse_config(text).errors) EXPECT_NE(error.text, beyond) << text;
   }
 }
