@@ -38,14 +38,22 @@ void Commit::expect(std::size_t arrivals) {
 }
 
 Result<void> Commit::take(CommitRequest& request) {
+  const std::size_t earlier = witnesses_.size();
+  auto taken = decide_all(request);
+  // Before the next request: what has no room is not taken, and only who sent it hears of that.
+  if (taken) taken = file_direct();
+  if (!taken) witnesses_.resize(earlier);  // what they repeat may not be here
+  return taken;
+}
+
+Result<void> Commit::decide_all(CommitRequest& request) {
   request.verdicts.reserve(request.prepared.size());
   for (Prepared& prepared : request.prepared) {
     auto verdict = decide(prepared);
     if (!verdict) return verdict.error();
     request.verdicts.push_back(*verdict);
   }
-  // Before the next request: what has no room is not taken, and only who sent it hears of that.
-  return file_direct();
+  return {};
 }
 
 Result<Verdict> Commit::decide(Prepared& prepared) {
@@ -405,10 +413,11 @@ Result<void> Commit::file_direct() {
   return {};
 }
 
+// A duplicate's place is remembered only behind the record that it repeats: without that one it is a new message.
 Result<void> Commit::finish() {
-  HOLDFAST_TRY(remember_witnesses());
   HOLDFAST_TRY(append());
-  return file_direct();
+  HOLDFAST_TRY(file_direct());
+  return remember_witnesses();
 }
 
 // commit_mutex held.

@@ -25,6 +25,7 @@ class Commit {
   };
   Result<Found> look_up(Prepared& prepared);
   Result<Found> look_up_older(Prepared& prepared);
+  Result<void> decide_all(CommitRequest& request);
   Result<Verdict> decide(Prepared& prepared);
   Result<Verdict> decide_known(Prepared& prepared, const Found& found);
   // Known by another key from here on. Returns where that is known from.
