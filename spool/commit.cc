@@ -413,7 +413,7 @@ Result<void> Commit::file_direct() {
   return {};
 }
 
-// A duplicate's place is remembered only behind the record that it repeats: without that one it is a new message.
+// A duplicate's place is remembered only behind the record that it repeats (R58).
 Result<void> Commit::finish() {
   HOLDFAST_TRY(append());
   HOLDFAST_TRY(file_direct());

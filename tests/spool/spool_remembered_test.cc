@@ -126,6 +126,36 @@ TEST_P(SpoolRemembered, ADuplicate_AnswersForTheStream_AlsoAfterACut) {
   EXPECT_EQ(world_.spool->last_committed("TELEMETRY", 1000)->front().sequence, 50u);
 }
 
+// Its place alone would have the duplicate taken for a redelivery of what nobody has.
+TEST(SpoolRememberedToo, ADuplicatesPlace_IsNeverThereWithoutItsRecord) {
+  bool ended = false;
+  int remembered = 0;
+  for (std::uint64_t step = 1; !ended && step < 100; ++step) {
+    for (const FaultKind kind : {FaultKind::power_cut, FaultKind::io, FaultKind::full}) {
+      SpoolWorld world;
+      ASSERT_TRUE(world.open()) << world.last_error;
+      Arrival first = world.message(1);
+      first.identity = {"msg:1", Strategy::message_id};
+      Arrival again = first;
+      again.envelope.origin.sequence = 50;
+      world.fs.fail_at(world.fs.steps() + step, {kind});
+      const auto verdicts = world.spool->put_batch(std::vector<Arrival>{first, again});
+      if (kind == FaultKind::power_cut) ended = verdicts.ok();
+      world.forget();
+      world.fs.clear_faults();
+      world.fs.lose_power(Loss::keep_all);
+      ASSERT_TRUE(world.open()) << world.last_error << ", step " << step;
+      const auto last = world.spool->last_committed("TELEMETRY", 1000);
+      ASSERT_TRUE(last.ok());
+      if (last->empty() || last->front().sequence != 50) continue;
+      ++remembered;
+      EXPECT_EQ(world.due_count(world.hub), 1u) << "step " << step;
+    }
+  }
+  EXPECT_TRUE(ended);
+  EXPECT_GT(remembered, 0);
+}
+
 // Its id may be forgotten, or its source may name messages in another way by now.
 TEST_P(SpoolRemembered, TheSameMessageUnderAnotherKey_IsARedelivery) {
   ASSERT_EQ(put(1), VerdictKind::accepted);
