@@ -216,7 +216,7 @@ struct Library {
 struct Attempt {
   NatsOptions options;
   std::uintptr_t life = 0;
-  std::shared_ptr<Library> library;
+  std::shared_ptr<Library> client;
   HeldSocket socket;
   std::string failure = "no time was left";
   bool refused = false;
@@ -249,7 +249,7 @@ struct Attempt {
     auto made = std::make_shared<Library>(connection);
     socket = hold_socket_to(to.address);
     if (!socket) return connect_failure(NATS_CONNECTION_CLOSED);
-    library = std::move(made);
+    client = std::move(made);
     return nullptr;
   }
 };
@@ -289,7 +289,7 @@ Error connect_error(ConnectEnd end, const Attempt& attempt, const NatsEndpoint& 
 
 struct NatsConnection::Parts {
   Parts(std::shared_ptr<NatsLife> its_life, Attempt& made)
-      : life(std::move(its_life)), number(made.life), library(std::move(made.library)), socket(std::move(made.socket)) {
+      : life(std::move(its_life)), number(made.life), client(std::move(made.client)), socket(std::move(made.socket)) {
     socket.give_up_after(kUnacknowledged);
     natsInbox* name = nullptr;
     CHECK(natsInbox_Create(&name) == NATS_OK);
@@ -299,7 +299,7 @@ struct NatsConnection::Parts {
 
   const std::shared_ptr<NatsLife> life;
   const std::uintptr_t number;
-  std::shared_ptr<Library> library;
+  std::shared_ptr<Library> client;
   const HeldSocket socket;
   std::string inbox;
 
@@ -335,7 +335,7 @@ Result<std::unique_ptr<NatsConnection>> NatsConnection::connect(const NatsOption
   const ConnectEnd end =
       connect_guarded(options.url, *endpoints, options.connect_limit, stop,
                       [attempt](const Candidate& to, Nanoseconds share) { return attempt->run(to, share); });
-  if (end == ConnectEnd::returned && attempt->library) {
+  if (end == ConnectEnd::returned && attempt->client) {
     return std::unique_ptr<NatsConnection>(new NatsConnection(std::make_unique<Parts>(life, *attempt)));
   }
   remove_life(attempt->life);
@@ -348,10 +348,10 @@ NatsConnection::~NatsConnection() {
   for (const auto& subscriber : parts.subscribers) subscriber->gate.shut();
   parts.abort();
   remove_life(parts.number);
-  auto close = [library = std::move(parts.library), subscribers = std::move(parts.subscribers)]() mutable {
-    natsConnection_Close(library->connection);
+  auto close = [client = std::move(parts.client), subscribers = std::move(parts.subscribers)]() mutable {
+    natsConnection_Close(client->connection);
     for (const auto& subscriber : subscribers) natsSubscription_Destroy(subscriber->subscription);
-    library.reset();
+    client.reset();
     nats_ReleaseThreadMemory();
   };
   if (auto call = BoundedCall::start(std::move(close))) call->wait_until(steady_clock::now() + kCloseLimit);
@@ -373,7 +373,7 @@ Result<void> NatsConnection::subscribe(const std::string& subject, Callback call
     callable().subscribers[subscriber.get()] = subscriber;
   }
   const CallWatch::Call call(parts_->watch);
-  const natsStatus status = natsConnection_Subscribe(&subscriber->subscription, parts_->library->connection,
+  const natsStatus status = natsConnection_Subscribe(&subscriber->subscription, parts_->client->connection,
                                                      subject.c_str(), call_subscriber, subscriber.get());
   if (status != NATS_OK) {
     forget_subscriber(subscriber.get());
@@ -399,7 +399,7 @@ Result<void> NatsConnection::publish(const std::string& subject, const std::stri
   if (!alive()) return unavailable("the connection is lost");
   constexpr std::size_t kMostBytes = 1u << 30;  // the library counts in int
   if (payload.size() > kMostBytes) return send_error(NATS_MAX_PAYLOAD);
-  natsConnection* connection = parts_->library->connection;
+  natsConnection* connection = parts_->client->connection;
   const auto size = static_cast<int>(payload.size());
   const char* reply_to = reply.empty() ? nullptr : reply.c_str();
   const CallWatch::Call call(parts_->watch);
@@ -455,8 +455,8 @@ Result<void> NatsConnection::listen_for_replies() {
 Result<void> NatsConnection::flush(Nanoseconds limit) {
   const Moment deadline = steady_clock::now() + limit;
   auto status = std::make_shared<std::atomic<natsStatus>>(NATS_TIMEOUT);
-  auto call = BoundedCall::start([library = parts_->library, status, limit] {
-    *status = natsConnection_FlushTimeout(library->connection, whole_milliseconds(limit));
+  auto call = BoundedCall::start([client = parts_->client, status, limit] {
+    *status = natsConnection_FlushTimeout(client->connection, whole_milliseconds(limit));
     nats_ReleaseThreadMemory();
   });
   // The library says ok as well when it could not even ask: then we have shut the socket down, or it is not connected
@@ -473,7 +473,7 @@ std::uint64_t NatsConnection::bytes_arrived() const {
 
 std::size_t NatsConnection::max_payload() const {
   const CallWatch::Call call(parts_->watch);
-  const std::int64_t most = natsConnection_GetMaxPayload(parts_->library->connection);
+  const std::int64_t most = natsConnection_GetMaxPayload(parts_->client->connection);
   return most < 0 ? 0 : static_cast<std::size_t>(most);
 }
 
