@@ -49,10 +49,27 @@ report_skips() {
     }' preset="$1" "build/$1/Testing/Temporary/LastTest.log"
 }
 
+# What failed under one preset, once more at the end, where it is found: each test with the last lines that it printed.
+report_failures() {
+  local temporary=build/$1/Testing/Temporary
+  [ -s "$temporary/LastTestsFailed.log" ] || return 0
+  say "failed in $1:"
+  awk -F: 'NR == FNR { failed[$2] = 1; next }
+    / Testing: / { name = $0; sub(/.* Testing: /, "", name); reading = name in failed; count = 0; next }
+    reading && /^Test time = / {
+      print "  " name
+      for (i = count > 40 ? count - 39 : 1; i <= count; i++) print "    " line[i]
+      reading = 0
+    }
+    reading { line[++count] = $0 }' "$temporary/LastTestsFailed.log" "$temporary/LastTest.log"
+}
+
 # run_preset NAME TARGET CTEST_ARGUMENTS...
 run_preset() {
   local preset=$1 target=$2 began=$SECONDS
   shift 2
+  ran+=("$preset")
+  rm -f "build/$preset/Testing/Temporary/LastTestsFailed.log"
   say "$preset: building"
   # What does not build is not tested: without "set -e", which does not reach into a function of a list.
   cmake --preset "$preset" >/dev/null || return
@@ -66,11 +83,15 @@ run_preset() {
 }
 
 status=0
+ran=()
 if [ ${#presets[@]} -gt 0 ]; then
   for preset in "${presets[@]}"; do run_preset "$preset" all || status=$?; done
 else
   run_preset dev all || status=$?
-  HOLDFAST_MAY_SKIP=yes tests/powercut/run.sh --no-install --build build/dev --cuts 10 || status=$?
+  cuts=0
+  HOLDFAST_MAY_SKIP=yes tests/powercut/run.sh --no-install --build build/dev --cuts 10 || cuts=$?
   run_preset asan-ubsan room_tests --label-exclude '^(integration|identity|house|packaging|mutants)$' || status=$?
 fi
+[ "${cuts:-0}" -eq 0 ] || { status=$cuts; say "failed: the power cuts (above)"; }
+for preset in "${ran[@]}"; do report_failures "$preset"; done
 exit "$status"
