@@ -20,6 +20,8 @@ constexpr Code kCodes[] = {
     {"rejected_unproven", "it has accepted nothing else since"},
     {"no_stream", "no stream there takes the subject, or JetStream is not there"},
     {"wrong_stream", "another stream than the expected one takes the subject"},
+    {"not_permitted", "the user may not publish to the subject"},
+    {"not_a_stream", "something else than a stream answers on the subject"},
     {"stream_full", "the stream is at its limit"},
     {"stream_sealed", "the stream is sealed"},
     {"no_resources", "the server has no room"},

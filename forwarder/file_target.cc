@@ -13,22 +13,15 @@ constexpr std::size_t kWorthSyncingWhole = 16;
 // How much longer than ours the file of the same record may be: another arrival's headers.
 constexpr std::size_t kMostOtherHeaders = 64u << 20;
 
-Outcome outcome_of(OutcomeKind kind, const char* state = "") {
-  Outcome outcome;
-  outcome.kind = kind;
-  outcome.state = state;
-  return outcome;
-}
-
 // What an error says of everything that is still to be written; nothing: it says nothing of any record.
 std::optional<Outcome> outcome_of(const Error& error) {
   switch (error.kind) {
     case ErrorKind::full:
-      return outcome_of(OutcomeKind::retry, "disk_full");
+      return retry("disk_full");
     case ErrorKind::not_found:
-      return outcome_of(OutcomeKind::hold_target, "directory_missing");
+      return hold_target("directory_missing");
     case ErrorKind::invalid:
-      return outcome_of(OutcomeKind::hold_target, "directory_refused");
+      return hold_target("directory_refused");
     default:
       return std::nullopt;
   }
@@ -75,7 +68,7 @@ class Round {
     }
     for (const Written& written : written_) {
       if (!written.named) continue;
-      report_(written.place, outcome_of(written.replaces ? OutcomeKind::duplicate : OutcomeKind::delivered));
+      report_(written.place, accepted(written.replaces ? OutcomeKind::duplicate : OutcomeKind::delivered));
     }
     return {};
   }
@@ -125,9 +118,7 @@ Result<void> Round::write_one(std::size_t place) {
   const Result<There> there = look(name_of(place), content, existing);
   if (!there.ok()) return there.error();
   if (*there == There::something_else) {
-    Outcome conflict = outcome_of(OutcomeKind::rejected);
-    conflict.reason = Reason::exists_otherwise;
-    report_(place, std::move(conflict));
+    report_(place, rejected(Reason::exists_otherwise));
     return {};
   }
   const bool replaces = *there == There::same_record;
@@ -188,7 +179,7 @@ Result<void> Round::name_all() {
     if (renamed.ok()) continue;
     // Somebody was there first: the next time shows who.
     if (renamed.error().kind == ErrorKind::exists) {
-      report_(written.place, outcome_of(OutcomeKind::retry, "name_taken"));
+      report_(written.place, retry("name_taken"));
       continue;
     }
     const std::optional<Outcome> said = outcome_of(renamed.error());

@@ -91,13 +91,6 @@ struct NatsTarget::Round {
     --open;
     report(place, std::move(outcome));
   }
-  void hold(std::size_t place, const char* state) {
-    Outcome outcome;
-    outcome.kind = OutcomeKind::hold_lane;
-    outcome.state = state;
-    settle(place, std::move(outcome));
-  }
-
   // Answers to earlier rounds are dropped: those records are on their way again, or settled.
   void hear(std::vector<Link::Answer> answers, const std::vector<std::string>& refused) {
     for (Link::Answer& answer : answers) {
@@ -111,7 +104,7 @@ struct NatsTarget::Round {
     }
     for (const std::string& subject : refused) {
       for (std::size_t i = 0; i < window.size(); ++i) {
-        if (!reported[i] && window[i].record->envelope.subject == subject) hold(i, "not_permitted");
+        if (!reported[i] && window[i].record->envelope.subject == subject) settle(i, hold_lane("not_permitted"));
       }
     }
     if (!answers.empty() || !refused.empty()) moved_at = steady_clock::now();
@@ -198,10 +191,7 @@ Result<void> NatsTarget::publish(Round& round, std::span<const Delivery> window)
     reply_to = fmt::format("{}.{}", link.inbox, round.first + i);
     result = link.connection->publish(envelope.subject, reply_to, headers, envelope.payload);
     if (!result.ok() && result.error().kind == ErrorKind::invalid) {
-      Outcome outcome;
-      outcome.kind = OutcomeKind::rejected;
-      outcome.reason = Reason::unencodable;
-      round.settle(i, std::move(outcome));
+      round.settle(i, rejected(Reason::unencodable));
       result = {};
     }
     if (i % kPublishesBetweenLooks == kPublishesBetweenLooks - 1 && result.ok()) result = drain(round);
@@ -250,7 +240,7 @@ Result<void> NatsTarget::collect(Round& round) {
 // still; a fresh connection will not take their late answers for those of another try.
 Result<void> NatsTarget::give_up(Round& round) {
   for (std::size_t i = 0; i < round.window.size(); ++i) {
-    if (round.foreign[i]) round.hold(i, "not_a_stream");
+    if (round.foreign[i]) round.settle(i, hold_lane("not_a_stream"));
   }
   if (round.open == 0) return {};
   round.link.connection->abort();

@@ -30,28 +30,6 @@ bool is_instruction(std::string_view name) {
   return false;
 }
 
-Outcome hold(const char* state) {
-  Outcome outcome;
-  outcome.kind = OutcomeKind::hold_lane;
-  outcome.state = state;
-  return outcome;
-}
-
-Outcome retry(const char* state) {
-  Outcome outcome;
-  outcome.kind = OutcomeKind::retry;
-  outcome.state = state;
-  return outcome;
-}
-
-Outcome rejected(Reason reason, std::string words = {}) {
-  Outcome outcome;
-  outcome.kind = OutcomeKind::rejected;
-  outcome.reason = reason;
-  outcome.words = std::move(words);
-  return outcome;
-}
-
 // By what could make it succeed later; an error that is not known is not a verdict on the record.
 Outcome outcome_of_error(ApiError error) {
   switch (static_cast<ApiCode>(error.err_code)) {
@@ -59,19 +37,19 @@ Outcome outcome_of_error(ApiError error) {
     case ApiCode::header_too_large:
       return rejected(Reason::oversize, std::move(error.words));
     case ApiCode::store_failed:
-      return hold("stream_full");
+      return hold_lane("stream_full");
     case ApiCode::no_resources:
     case ApiCode::no_storage:
-      return hold("no_resources");
+      return hold_lane("no_resources");
     case ApiCode::wrong_stream:
-      return hold("wrong_stream");
+      return hold_lane("wrong_stream");
     case ApiCode::stream_sealed:
-      return hold("stream_sealed");
+      return hold_lane("stream_sealed");
     case ApiCode::stream_not_found:
     case ApiCode::stream_offline:
     case ApiCode::not_enabled:
     case ApiCode::not_enabled_for_account:
-      return hold("no_stream");
+      return hold_lane("no_stream");
     case ApiCode::duplicate_in_progress:
       return retry("in_progress");
     default:
@@ -117,16 +95,14 @@ std::optional<Outcome> refuse_unsent(const Envelope& envelope, const std::vector
 
 std::optional<Outcome> outcome_of_answer(int status, std::string_view document) {
   constexpr int kNoResponders = 503;
-  if (status == kNoResponders) return hold("no_stream");
+  if (status == kNoResponders) return hold_lane("no_stream");
   if (status != 0) return retry("unknown_error");
   auto answer = parse_pub_ack(document);
   if (auto* error = std::get_if<ApiError>(&answer)) {
     if (error->code == 0) return std::nullopt;
     return outcome_of_error(std::move(*error));
   }
-  Outcome outcome;
-  outcome.kind = std::get<PubAck>(answer).duplicate ? OutcomeKind::duplicate : OutcomeKind::delivered;
-  return outcome;
+  return accepted(std::get<PubAck>(answer).duplicate ? OutcomeKind::duplicate : OutcomeKind::delivered);
 }
 
 }  // namespace holdfast

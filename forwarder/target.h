@@ -12,33 +12,14 @@
 // in progress return soon.
 #pragma once
 
-#include <cstdint>
 #include <functional>
-#include <optional>
 #include <span>
 #include <string>
 
+#include "forwarder/outcome.h"
 #include "spool/spool.h"
 
 namespace holdfast {
-
-enum class OutcomeKind : std::uint8_t {
-  delivered,
-  duplicate,    // the target had it already
-  retry,        // not now; the record and the target are well (5xx, 429, 409 in progress)
-  hold_lane,    // what refuses may lie with this subject (no stream, 404): its lane waits, others go on
-  hold_target,  // what refuses cannot depend on the record (credentials, redirect, clock skew): all wait
-  rejected,     // the record itself will never be taken (400, too large); quarantined once the target has proved it
-                // accepts others
-};
-
-struct Outcome {
-  OutcomeKind kind = OutcomeKind::delivered;
-  Reason reason = Reason::none;  // rejected
-  const char* state = "";        // retry and holds: a fixed code of ours for status ("no_stream"), never a peer's words
-  std::optional<Nanoseconds> retry_after;  // retry: as the target asked, from now
-  std::string words;                       // rejected: the target's own, kept sealed beside the record
-};
 
 // A record on its way, with what every target adds to it.
 struct Delivery {

@@ -28,7 +28,7 @@ const std::map<std::string, Names> kDoors = {
     {"sodium.h", {"crypto/"}},
     {"sqlite3.h", {"spool/database.cc", "spool/database_vfs.cc"}},
     {"nats/", {"forwarder/nats_connection"}},
-    {"toml++/", {"appliance/config_file.cc"}},
+    {"toml++/", {"appliance/config_table.cc"}},
     {"CLI/", {"appliance/command_line.cc"}},
     {"spdlog/", {"appliance/log.cc"}},
     {"systemd/", {"appliance/systemd.cc"}},
@@ -257,6 +257,23 @@ TEST(Tidy, EveryRuleOfTheSpoolIsCitedByCode_AndNamesATestThatThereIs) {
     ++rules;
   }
   EXPECT_GE(rules, 50u);
+}
+
+// What a target says of a lane or of itself: an operator meets it in `status`, and looks it up.
+TEST(Tidy, EveryCodeOfATarget_HasItsText_AndItsRowInTheTable) {
+  const std::string texts = content("forwarder/code.cc"), table = content("docs/targets.md");
+  const std::regex said("\\b(retry|hold_lane|hold_target)\\(\"([a-z_]+)\"");
+  std::size_t codes = 0;
+  for (const auto& line : lines_that_match(room_sources(), "(retry|hold_lane|hold_target)\\(\"")) {
+    for (auto match = std::sregex_iterator(line.text.begin(), line.text.end(), said); match != std::sregex_iterator();
+         ++match, ++codes) {
+      const std::string code = (*match)[2];
+      EXPECT_NE(texts.find("{\"" + code + "\", "), std::string::npos)
+          << "forwarder/code.cc has no text for\n  " << line;
+      EXPECT_NE(table.find("`" + code + "`"), std::string::npos) << "docs/targets.md has no row for\n  " << line;
+    }
+  }
+  EXPECT_GE(codes, 10u);
 }
 
 // The host of a URL as it stands in a text; none where it is a variable or a pattern.
