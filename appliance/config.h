@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "appliance/consumer_fit.h"
@@ -61,18 +62,24 @@ struct SourceConfig {
   int line = 0;  // of the file, for what is said about it
 };
 
-enum class TargetType : std::uint8_t { nats, file };
+struct NatsTargetConfig {
+  NatsAddress address;
+};
+
+struct FileTargetConfig {
+  std::string directory;  // absolute
+  FileFormat format = FileFormat::json;
+};
+
+using TargetSettings = std::variant<NatsTargetConfig, FileTargetConfig>;
 
 struct TargetConfig {
   std::string name;
-  TargetType type = TargetType::nats;
   bool required = true;
   Drain order = Drain::fifo;
   std::size_t window = 1024;
   std::size_t window_bytes = 16u << 20;
-  NatsAddress address;    // nats
-  std::string directory;  // file; absolute
-  FileFormat format = FileFormat::json;
+  TargetSettings settings;
   int line = 0;
 };
 

@@ -283,7 +283,10 @@ void check_rules(const Config& config, Findings& findings) {
   for (const SourceConfig& source : config.sources) check_source(source, findings);
   check_streams(config, findings);
   check_omitted_payloads(config, findings);
-  for (const TargetConfig& target : config.targets) check_address(target.address, "target", target.line, findings);
+  for (const TargetConfig& target : config.targets) {
+    const auto* nats = std::get_if<NatsTargetConfig>(&target.settings);
+    if (nats != nullptr) check_address(nats->address, "target", target.line, findings);
+  }
   for (const RouteConfig& route : config.routes) check_route_targets(config, route, findings);
   check_spool(config, findings);
 

@@ -19,6 +19,21 @@ NatsOptions nats_options(const NatsAddress& address, const std::string& name) {
   return options;
 }
 
+std::unique_ptr<Target> make(const NatsTargetConfig& config, const std::string& name, const std::string& site) {
+  NatsTargetOptions options;
+  options.site = site;
+  options.nats = nats_options(config.address, name);
+  return std::make_unique<NatsTarget>(std::move(options));
+}
+
+std::unique_ptr<Target> make(const FileTargetConfig& config, const std::string& name, const std::string& site) {
+  FileTargetOptions options;
+  options.format = config.format;
+  options.writer = site + '-' + name;
+  return std::make_unique<FileTarget>([directory = config.directory] { return open_posix_file_system(directory); },
+                                      std::move(options));
+}
+
 }  // namespace
 
 std::unique_ptr<Source> make_source(const SourceConfig& config, Spool& spool) {
@@ -49,17 +64,7 @@ std::unique_ptr<DeadLetters> make_dead_letters(const SourceConfig& config, const
 }
 
 std::unique_ptr<Target> make_target(const TargetConfig& config, const std::string& site) {
-  if (config.type == TargetType::file) {
-    FileTargetOptions options;
-    options.format = config.format;
-    options.writer = site + '-' + config.name;
-    return std::make_unique<FileTarget>([directory = config.directory] { return open_posix_file_system(directory); },
-                                        std::move(options));
-  }
-  NatsTargetOptions options;
-  options.site = site;
-  options.nats = nats_options(config.address, config.name);
-  return std::make_unique<NatsTarget>(std::move(options));
+  return std::visit([&](const auto& settings) { return make(settings, config.name, site); }, config.settings);
 }
 
 }  // namespace holdfast

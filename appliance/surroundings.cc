@@ -83,8 +83,10 @@ void check_surroundings(const Config& config, Findings& findings) {
   check_room(config, findings);
   for (const SourceConfig& source : config.sources) check_address(source.address, "source", source.line, findings);
   for (const TargetConfig& target : config.targets) {
-    check_address(target.address, "target", target.line, findings);
-    if (target.type == TargetType::file) check_file(target.directory, "target.directory", target.line, findings);
+    if (const auto* nats = std::get_if<NatsTargetConfig>(&target.settings))
+      check_address(nats->address, "target", target.line, findings);
+    if (const auto* file = std::get_if<FileTargetConfig>(&target.settings))
+      check_file(file->directory, "target.directory", target.line, findings);
   }
 }
 

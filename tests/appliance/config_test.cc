@@ -79,8 +79,7 @@ TEST(Config, TheGoodFile_IsReadWhole) {
   EXPECT_EQ(config.sources[0].consumer.subjects, std::vector<std::string>{"telemetry.>"});
   EXPECT_EQ(config.sources[0].line, 7);
   ASSERT_EQ(config.targets.size(), 2u);
-  EXPECT_EQ(config.targets[1].type, TargetType::file);
-  EXPECT_EQ(config.targets[1].directory, "/media/shelf");
+  EXPECT_EQ(std::get<FileTargetConfig>(config.targets[1].settings).directory, "/media/shelf");
   EXPECT_FALSE(config.targets[1].required);
   ASSERT_EQ(config.routes.size(), 1u);
   EXPECT_EQ(config.routes[0].priority, kNormalPriority);
@@ -174,12 +173,13 @@ TEST(Config, EveryKeyThatIsWritten_IsUsed) {
   EXPECT_EQ(config.sources[0].address.tls_ca, "/ca");
   EXPECT_EQ(config.sources[0].address.tls_cert, "/cert");
   EXPECT_EQ(config.sources[0].address.tls_key, "/key");
-  EXPECT_EQ(config.targets[0].address.url, "tls://[2001:db8::1]:4222");
-  EXPECT_EQ(config.targets[0].address.nkey_file, "/n");
+  const auto& hub = std::get<NatsTargetConfig>(config.targets[0].settings);
+  EXPECT_EQ(hub.address.url, "tls://[2001:db8::1]:4222");
+  EXPECT_EQ(hub.address.nkey_file, "/n");
   EXPECT_EQ(config.targets[0].window, 10u);
   EXPECT_EQ(config.targets[0].window_bytes, 1u << 20);
   EXPECT_EQ(config.targets[0].order, Drain::priority);
-  EXPECT_EQ(config.targets[1].format, FileFormat::raw);
+  EXPECT_EQ(std::get<FileTargetConfig>(config.targets[1].settings).format, FileFormat::raw);
   EXPECT_EQ(config.routes[0].priority, 0);
   EXPECT_EQ(config.control.socket, "/tmp/c.sock");
 }
@@ -296,7 +296,7 @@ const BadFile kBadFiles[] = {
     {"NoSourceName", "name = \"local\"", "", "h.toml:7: source.name: is missing; it has no default\n"},
     {"SourceName", "name = \"local\"", "name = \"lo cal\"",
      "h.toml:8: source.name: must be 1 to 64 letters, digits, '-', '_' or '.'\n"},
-    {"NoSourceType", "type = \"nats\"", "", "h.toml:7: source.type: is missing; must be \"nats\"\n"},
+    {"NoSourceType", "type = \"nats\"", "", "h.toml:7: source.type: is missing; must be one of \"nats\"\n"},
     {"SourceType", "type = \"nats\"", "type = \"mqtt\"",
      "h.toml:9: source.type: \"mqtt\" is not known; must be one of \"nats\"\n"},
     {"NoUrl", "url = \"nats://127.0.0.1:4222\"", "", "h.toml:7: source.url: is missing; it has no default\n"},
@@ -333,7 +333,7 @@ const BadFile kBadFiles[] = {
      "for one token, a last '>' for all that follow\n"},
     {"Identity", "identity = \"stream_sequence\"", "identity = \"random\"",
      "h.toml:14: source.identity: \"random\" is not known; must be one of \"stream_sequence\", \"message_id\", "
-     "\"payload_hash\"\n"},
+     "\"payload_field\", \"payload_hash\"\n"},
     {"FieldBlank", "identity = \"stream_sequence\"", "identity = { payload_field = \" \" }",
      "h.toml:14: source.identity.payload_field: is blank; must name a field, like \"order.id\"\n"},
     {"FieldEmptyKey", "identity = \"stream_sequence\"", "identity = { payload_field = \"a..b\" }",
@@ -360,7 +360,7 @@ const BadFile kBadFiles[] = {
      "h.toml:15: source.message_id_scope: says nothing with this identity; it belongs to identity = \"message_id\"\n"},
     {"RouteIdentity", "priority = \"normal\"", "identity = \"random\"",
      "h.toml:30: route.identity: \"random\" is not known; must be one of \"stream_sequence\", \"message_id\", "
-     "\"payload_hash\"\n"},
+     "\"payload_field\", \"payload_hash\"\n"},
     {"RouteField", "priority = \"normal\"", "identity = { payload_field = \"a.\" }",
      "h.toml:30: route.identity.payload_field: has an empty key; each dot stands between two keys, \\. is a dot in "
      "one\n"},
@@ -405,8 +405,8 @@ const BadFile kBadFiles[] = {
     {"TargetNameTwice", "name = \"shelf\"", "name = \"hub\"",
      "h.toml:21: target.name: \"hub\" is used twice; give each target a name of its own\nh.toml:27: route.targets: "
      "\"shelf\" is no target of this file; add a [[target]] of that name or correct the route\n"},
-    {"TargetType", "type = \"file\"\ndirectory = \"/media/shelf\"", "type = \"s3\"\nurl = \"nats://h\"",
-     "h.toml:23: target.type: \"s3\" is not known; must be one of \"nats\", \"file\"\n"},
+    {"TargetType", "type = \"file\"\ndirectory = \"/media/shelf\"", "type = \"smtp\"\nurl = \"nats://h\"",
+     "h.toml:23: target.type: \"smtp\" is not known; must be one of \"nats\", \"file\"\n"},
     {"NoDirectory", "directory = \"/media/shelf\"", "", "h.toml:21: target.directory: is missing; it has no default\n"},
     {"RelativeDirectory", "directory = \"/media/shelf\"", "directory = \"shelf\"",
      "h.toml:24: target.directory: must be an absolute path\n"},
