@@ -20,7 +20,8 @@ constexpr auto kRefusedPause = std::chrono::seconds(1);  // after a request that
 constexpr std::uint64_t kPullBytes = 8u << 20;           // of one request, or one message of the server's largest
 constexpr std::uint64_t kMessageOverhead = 64u << 10;    // subjects and headers beside the payload
 constexpr int kKeepAlivesPerAckWait = 3;
-constexpr auto kConfirmLimit = std::chrono::seconds(5);  // for all of a batch
+constexpr auto kConfirmLimit = std::chrono::seconds(5);                      // for all of a batch
+constexpr std::string_view kUndecodedHeader = "Holdfast-Undecoded-Headers";  // base64: nothing of a message is lost
 constexpr char kReceiptMark = ' ';
 
 std::string make_receipt(std::uint64_t incarnation, std::string_view reply) {
@@ -65,6 +66,7 @@ void NatsSource::delivered(const NatsMessage& message, const AckSubject& ack, st
     note_omitted_payload(envelope);
   } else {
     incoming.unreadable = Reason::undecodable_headers;
+    envelope.headers.push_back({std::string(kUndecodedHeader), to_base64(as_bytes(message.head_bytes()))});
   }
   incoming.receipt = make_receipt(incarnation, message.reply());
   incoming.deliveries = ack.deliveries;
@@ -95,20 +97,19 @@ bool NatsSource::is_ours_by_subject(std::string_view subject) const {
 // A status of the server's: a heartbeat, or the end of a request.
 void NatsSource::told(const NatsMessage& message, std::uint64_t binding) {
   constexpr int kHeartbeatStatus = 100;
-  const int status = message.status();
-  const std::string_view why = message.status_header("Description");
+  const NatsHead head = message.head().value_or(NatsHead());
   const std::string_view subject = message.subject();
   const std::uint64_t number =
       parse_decimal<std::uint64_t>(subject.substr(std::min(subject.rfind('.') + 1, subject.size()))).value_or(0);
-  const std::uint64_t left = parse_decimal<std::uint64_t>(message.status_header("Nats-Pending-Messages")).value_or(0);
+  const std::uint64_t left = parse_decimal<std::uint64_t>(head.value("Nats-Pending-Messages")).value_or(0);
 
   const Moment now = steady_clock::now();
   const std::lock_guard lock(mutex_);
   if (binding != binding_) return;
   credit_.heard(now);
-  if (status == 0 || status == kHeartbeatStatus) return;
+  if (!message.payload().empty() || head.status == 0 || head.status == kHeartbeatStatus) return;
   const bool was_open = credit_.ended(number, left);
-  if (was_open && !ends_served_request(status, why)) {
+  if (was_open && !ends_served_request(head.status, head.description)) {
     // The consumer or its stream is gone, or it refuses such requests: look, and do not ask in a circle.
     ask_again_at_ = now + kRefusedPause;
     rebind_ = true;

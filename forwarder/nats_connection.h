@@ -22,6 +22,7 @@
 #include <string_view>
 #include <vector>
 
+#include "forwarder/nats_headers.h"
 #include "spool/clock.h"
 #include "spool/envelope.h"
 #include "spool/result.h"
@@ -47,13 +48,13 @@ class NatsMessage {
   std::string_view subject() const;
   std::string_view reply() const;
   ByteView payload() const;
-  // By name, values of one name in the order they came (the order of names is not kept). Nothing: the library cannot
-  // read them.
+  // The header block as it came; empty where there is none.
+  std::string_view head_bytes() const;
+  // Nothing: the block cannot be read. A description is for telling statuses apart, not for showing.
+  std::optional<NatsHead> head() const { return parse_nats_head(head_bytes()); }
   std::optional<std::vector<Header>> headers() const;
   // 0 for a message; for a status of the server's own (no payload) its code: 100, 404, 408, 409, 503.
   int status() const;
-  // Empty when absent. For telling statuses apart, not for showing.
-  std::string_view status_header(const char* name) const;
 
  private:
   void* raw_;

@@ -15,6 +15,7 @@
 #include "tests/support/jetstream_client.h"
 #include "tests/support/nats_server.h"
 #include "tests/support/odd_peer.h"
+#include "tests/support/raw_publish.h"
 
 namespace holdfast {
 namespace {
@@ -93,11 +94,47 @@ TEST(NatsConnection, PublishThenSubscribe_BringsSubjectHeadersAndPayload) {
   ASSERT_TRUE((*connection)->publish("a.c", "", {}, {}).ok());
   ASSERT_TRUE(eventually([&] { return pile.size() == 2; }));
   EXPECT_EQ(pile.payloads(), (std::vector<std::string>{binary, ""}));
-  EXPECT_EQ(pile.headers(0), (std::vector<Header>{{"X-One", "1"}, {"X-One", "one more"}, {"X-Two", "2"}}));
+  auto arrived = pile.headers(0).value_or(std::vector<Header>{});
+  std::stable_sort(arrived.begin(), arrived.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+  EXPECT_EQ(arrived, (std::vector<Header>{{"X-One", "1"}, {"X-One", "one more"}, {"X-Two", "2"}}));
   EXPECT_EQ(pile.headers(1), std::vector<Header>{});
   EXPECT_EQ(pile.status(0), 0);
   EXPECT_TRUE((*connection)->alive());
   EXPECT_EQ((*connection)->max_payload(), 1u << 20);
+}
+
+// The library has no call for the block, and reads it wrongly.
+TEST(NatsConnection, TheHeaderBlock_IsFoundAsItWasSent) {
+  NatsServer server;
+  auto connection = NatsConnection::connect(options_for(server.url()));
+  ASSERT_TRUE(connection.ok()) << connection.error().text;
+  std::mutex mutex;
+  std::vector<std::string> heads;
+  ASSERT_TRUE((*connection)
+                  ->subscribe("a.>",
+                              [&](const NatsMessage& message) {
+                                const std::lock_guard lock(mutex);
+                                heads.emplace_back(message.head_bytes());
+                              })
+                  .ok());
+  ASSERT_TRUE((*connection)->flush(seconds(5)).ok());
+  const std::vector<std::string> sent{"NATS/1.0\r\nX-Empty:\r\nX-B: c\r\n\r\n", "NATS/1.0\r\n\r\n",
+                                      "NATS/1.0\r\nnothing that is a header\r\n\r\n",
+                                      "NATS/1.0\r\nX: " + std::string(60'000, 'x') + "\r\n\r\n"};
+  for (const std::string& head : sent) {
+    for (const char* subject : {"a.b", "a.b reply.to"}) {
+      publish_raw(server.port(), subject, head, "");
+      publish_raw(server.port(), subject, head, "payload");
+    }
+  }
+  std::vector<std::string> expected;
+  for (const std::string& head : sent) expected.insert(expected.end(), 4, head);
+  EXPECT_TRUE(eventually([&] {
+    const std::lock_guard lock(mutex);
+    return heads.size() == expected.size();
+  }));
+  const std::lock_guard lock(mutex);
+  EXPECT_EQ(heads, expected);
 }
 
 TEST(NatsConnection, Request_WhereNobodyAnswers_SaysSoAtOnce) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/integration/scene.h"
+#include "tests/support/raw_publish.h"
 
 namespace holdfast {
 namespace {
@@ -72,6 +73,37 @@ TEST(DeadLetters, LargerThanTheServerTakes_GoToQuarantine) {
   EXPECT_EQ(edge.read_all("DEAD").size(), 1u);
   EXPECT_EQ(scene.box.status()["quarantine"]["records"].count(), 1u);
   EXPECT_TRUE(delivered(scene.box, 1));
+}
+
+// An id that is empty names nothing: not even what the next line says.
+TEST(Headers, AnEmptyOne_IsEmpty_AndTheNextIsTheNext) {
+  Scene scene("", "identity = \"message_id\"");
+  const int port = scene.edge.port();
+  publish_raw(port, kSubject, "NATS/1.0\r\nmessage-id:\r\nX-Kind: alarm\r\n\r\n", "fire");
+  publish_raw(port, kSubject, "NATS/1.0\r\nmessage-id:\r\nX-Kind: alarm\r\n\r\n", "fire");
+  publish_raw(port, kSubject, "NATS/1.0\r\nmessage-id:\r\nNats-Message-Id: real\r\nX-Last:\r\n\r\n", "3");
+  scene.box.start();
+  ASSERT_TRUE(all_acknowledged(scene, 3)) << pretty_json_text(scene.box.status());
+  ASSERT_TRUE(delivered(scene.box, 1)) << pretty_json_text(scene.box.status());
+  EXPECT_EQ(scene.box.status()["quarantine"]["records"].count(), 2u);
+  EXPECT_EQ(verdicts_of(scene.box.status(), "message_id")["last_reason"].text(), "no_identity");
+  const auto arrived = JetStreamClient(scene.hub.url()).read_all(kHubStream);
+  ASSERT_EQ(arrived.size(), 1u);
+  EXPECT_EQ(arrived[0].header("Nats-Msg-Id"), "msg:real");
+  EXPECT_EQ(arrived[0].header("Nats-Message-Id"), "real");
+}
+
+TEST(Headers, ThatCannotBeRead_AreKeptAsTheyCame) {
+  Scene scene;
+  publish_raw(scene.edge.port(), kSubject, "NATS/1.0\r\nX-Real: v\r\nno header\r\n\r\n", "1");
+  scene.box.start();
+  ASSERT_TRUE(all_acknowledged(scene, 1)) << pretty_json_text(scene.box.status());
+  EXPECT_EQ(scene.box.status()["quarantine"]["records"].count(), 1u);
+  EXPECT_EQ(scene.box.command({"quarantine", "requeue", "all"}).code, 0);
+  ASSERT_TRUE(delivered(scene.box, 1)) << pretty_json_text(scene.box.status());
+  const auto arrived = JetStreamClient(scene.hub.url()).read_all(kHubStream);
+  ASSERT_EQ(arrived.size(), 1u);
+  EXPECT_EQ(arrived[0].header("Holdfast-Undecoded-Headers"), "TkFUUy8xLjANClgtUmVhbDogdg0Kbm8gaGVhZGVyDQoNCg==");
 }
 
 TEST(HeadersOnly, ThePayloadIsKnownToBeLeftOut_AndTheTargetSeesIt) {
