@@ -36,6 +36,9 @@ void look_at_source(const SourceView& source, std::vector<Attention>& out) {
   if (status.state == SourceState::connecting)
     out.push_back(
         {"source_not_connected", status.name, fmt::format("source {} is not connected{}", status.name, why), true});
+  // What is not as it was asked for, and works all the same.
+  if (status.state == SourceState::flowing && !why.empty())
+    out.push_back({"source_differs", status.name, fmt::format("source {} flows, but{}", status.name, why), false});
 }
 
 void look_at_target(const TargetView& target, Nanoseconds now, std::vector<Attention>& out) {

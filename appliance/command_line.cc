@@ -160,7 +160,7 @@ void CommandLine::add_spool_commands() {
   retarget->add_option("old", from_, "The name they wait for now")->required();
   retarget->add_option("new", to_, "A target of the configuration")->required();
   CLI::App* discard = add_operator(spool, "discard", "Give up records for good; counted and logged",
-                                   "  holdfast spool discard target=hub subject=debug.> --reason \"noise\" --dry-run\n"
+                                   "  holdfast spool discard target=hub 'subject=debug.>' --reason \"noise\" --dry-run\n"
                                    "  holdfast spool discard all --reason \"box is sold\"");
   add_filter(discard);
   discard->add_option("--reason", reason_, "Why; it goes to the log")->required();

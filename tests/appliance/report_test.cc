@@ -218,6 +218,8 @@ TEST(StatusAnswer, EveryAttention_HasACodeOfItsOwn) {
   status.sources.push_back(good_source());
   status.sources.back().status.state = SourceState::no_stream;
   status.sources.back().hung = true;
+  status.sources.push_back(good_source());
+  status.sources.back().status.why = "consumer theirs: max_deliver is 2";
   status.targets[0].hung = true;
   status.targets[0].status.window.lanes_held = 2;
   status.targets[0].status.window.apart = 1;
@@ -229,7 +231,8 @@ TEST(StatusAnswer, EveryAttention_HasACodeOfItsOwn) {
   EXPECT_EQ(
       codes,
       "intake_paused slow_disk unsafe_file_system source_on_hold source_not_connected source_hung source_no_stream "
-      "target_hung target_on_hold lane_on_hold target_rejects_all duplicate_unexpected lost target_gone quarantine "
+      "source_differs target_hung target_on_hold lane_on_hold target_rejects_all duplicate_unexpected lost target_gone "
+      "quarantine "
       "site_changed ");
 }
 
