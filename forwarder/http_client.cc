@@ -84,12 +84,6 @@ HttpFault fault_of(CURLcode code, bool sent) {
   }
 }
 
-bool is_token_character(char c) {
-  constexpr std::string_view kMarks = "!#$%&'*+-.^_`|~";
-  return (c >= '0' && c <= '9') || (ascii_lower(c) >= 'a' && ascii_lower(c) <= 'z') ||
-         kMarks.find(c) != std::string_view::npos;
-}
-
 std::string_view trimmed(std::string_view text) {
   const std::size_t begin = text.find_first_not_of(" \t\r\n");
   if (begin == std::string_view::npos) return {};
@@ -196,7 +190,6 @@ bool HttpClient::Exchange::set_up() {
   to.text(CURLOPT_USERAGENT, options.user_agent);
   to.set(CURLOPT_PROXY, options.proxy.c_str());  // an empty one also shuts out that of the environment
   to.set(CURLOPT_NOPROXY, "");
-  to.text(CURLOPT_PROXYUSERPWD, options.proxy_login);
   to.set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
   for (const std::string& place : options.connect_to) connect_to = curl_slist_append(connect_to, place.c_str());
   to.set(CURLOPT_CONNECT_TO, connect_to);
@@ -249,6 +242,7 @@ bool HttpClient::Exchange::ask(const HttpRequest& request) {
     to.set(CURLOPT_POSTFIELDS, request.body.empty() ? "" : reinterpret_cast<const char*>(request.body.data()));
     to.set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(request.body.size()));
   }
+  to.text(CURLOPT_PROXYUSERPWD, request.proxy_login);
   to.set(CURLOPT_CUSTOMREQUEST, request.method.c_str());
   to.set(CURLOPT_HTTPHEADER, headers);
   const Nanoseconds for_body =
@@ -423,8 +417,14 @@ void HttpClient::interrupt() {
   if (multi_) (void)curl_multi_wakeup(multi_->handle);
 }
 
+bool is_http_token_character(char c) {
+  constexpr std::string_view kMarks = "!#$%&'*+-.^_`|~";
+  return (c >= '0' && c <= '9') || (ascii_lower(c) >= 'a' && ascii_lower(c) <= 'z') ||
+         kMarks.find(c) != std::string_view::npos;
+}
+
 bool http_header_fits(const Header& header) {
-  if (header.name.empty() || !std::ranges::all_of(header.name, is_token_character)) return false;
+  if (header.name.empty() || !std::ranges::all_of(header.name, is_http_token_character)) return false;
   const auto is_control = [](char c) {
     const auto byte = static_cast<unsigned char>(c);
     return byte < 0x20 || byte == 0x7f;

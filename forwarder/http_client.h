@@ -43,7 +43,6 @@ struct HttpClientOptions {
   std::string tls_cert;                   // PEM, with its chain
   std::string tls_key;                    // PEM, not encrypted
   std::string proxy;                      // http://host:port, https://, socks5h://; none: straight
-  std::string proxy_login;                // "user:password"; a secret
   std::vector<std::string> connect_to;    // "host:port:other:port": goes there, names and certificates stay as they are
   std::string user_agent = "holdfast";
 };
@@ -62,6 +61,7 @@ struct HttpRequest {
   std::vector<Header> headers;  // names and values that http_header_fits
   ByteView body = {};           // lives until the exchange has ended
   std::optional<AwsSignature> signature = {};
+  std::string proxy_login = {};  // "user:password" for the proxy; a secret
 };
 
 enum class HttpFault : std::uint8_t {
@@ -136,6 +136,7 @@ class HttpClient {
 
 // Whether a header can be sent as it is (RFC 9110, section 5): a token for a name; no control character, and no space
 // at either end, in a value.
+bool is_http_token_character(char c);
 bool http_header_fits(const Header& header);
 
 }  // namespace holdfast

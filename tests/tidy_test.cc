@@ -33,7 +33,7 @@ const std::map<std::string, Names> kDoors = {
     {"CLI/", {"appliance/command_line.cc"}},
     {"spdlog/", {"appliance/log.cc"}},
     {"systemd/", {"appliance/systemd.cc"}},
-    {"boost/json", {"spool/payload_field.cc", "forwarder/nats_json.cc", "appliance/json.cc"}},
+    {"boost/json", {"spool/payload_field.cc", "forwarder/nats_json.cc", "forwarder/http_json.cc", "appliance/json.cc"}},
     {"boost/asio", {"appliance/control_"}},
     {"boost/beast", {"appliance/control_"}},
 };
