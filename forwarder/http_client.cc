@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "crypto/text.h"
 #include "forwarder/file_stamp.h"
 #include "spool/ascii.h"
 
@@ -82,6 +83,13 @@ HttpFault fault_of(CURLcode code, bool sent) {
     default:
       return HttpFault::other;
   }
+}
+
+// By its own framing: there can be no body, or as much as was announced is there.
+bool body_is_whole(const HttpResponse& response) {
+  if (response.status == 204 || response.status == 304) return true;
+  const auto length = response.header("Content-Length");
+  return length && parse_decimal<std::uint64_t>(*length) == response.body.size();
 }
 
 std::string_view trimmed(std::string_view text) {
@@ -283,6 +291,9 @@ void HttpClient::Exchange::end(CURLcode code) {
   const bool answered = response.may_have_arrived && status >= 200 && head_is_whole;
   if (answered) response.status = static_cast<int>(status);
   if (!answered && response.fault == HttpFault::none) response.fault = HttpFault::cut_off;
+  // A server that has answered may end the stream without reading the rest of the request (RFC 9113, section 8.1). The
+  // library calls that a failure.
+  if (answered && response.fault == HttpFault::cut_off && body_is_whole(response)) response.fault = HttpFault::none;
   // A tunnel's own status is not the peer's.
   const bool tunnel_refused = code != CURLE_OK && proxy_status != 0 && proxy_status / 100 != 2;
   if (!tunnel_refused) return;
