@@ -1,6 +1,7 @@
 // The JSON of HTTP answers: their door to Boost.JSON.
 #include <boost/json.hpp>
 
+#include "forwarder/http_readback.h"
 #include "forwarder/http_verdict.h"
 #include "spool/ascii.h"
 
@@ -35,6 +36,12 @@ std::string_view text_of(const json::object& said, std::string_view name) {
   return {value->get_string().data(), value->get_string().size()};
 }
 
+json::value parse(std::string_view text, boost::system::error_code& error) {
+  json::parse_options options;
+  options.max_depth = 16;
+  return json::parse({text.data(), text.size()}, error, {}, options);
+}
+
 bool says_json(const HttpResponse& response) {
   std::string type(response.header("Content-Type").value_or(""));
   for (char& c : type) c = ascii_lower(c);
@@ -45,9 +52,7 @@ bool says_json(const HttpResponse& response) {
 
 HttpVerdicts parse_http_verdicts(const HttpResponse& response) {
   boost::system::error_code error;
-  json::parse_options options;
-  options.max_depth = 16;
-  const json::value document = json::parse({response.body.data(), response.body.size()}, error, {}, options);
+  const json::value document = parse(response.body, error);
   HttpVerdicts found;
   if (error) {
     found.present = !response.body.empty() && says_json(response);
@@ -64,6 +69,20 @@ HttpVerdicts parse_http_verdicts(const HttpResponse& response) {
     found.verdicts.push_back({std::string(text_of(*said, "key")), outcome_of(text_of(*said, "verdict"), *said)});
   }
   return found;
+}
+
+std::optional<Held> parse_held(std::string_view document) {
+  boost::system::error_code error;
+  const json::value value = parse(document, error);
+  const json::object* said = error ? nullptr : value.if_object();
+  const json::value* copies = said == nullptr ? nullptr : said->if_contains("copies");
+  if (copies == nullptr || !copies->is_int64() || copies->get_int64() < 0) return std::nullopt;
+  Held held;
+  held.copies = static_cast<std::uint64_t>(copies->get_int64());
+  const json::value* as_sent = said->if_contains("as_sent");
+  if (as_sent != nullptr && !as_sent->is_bool()) return std::nullopt;
+  held.as_sent = as_sent == nullptr || as_sent->get_bool();
+  return held;
 }
 
 }  // namespace holdfast

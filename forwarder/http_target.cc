@@ -4,8 +4,6 @@
 #include <deque>
 #include <map>
 
-#include "crypto/text.h"
-
 namespace holdfast {
 namespace {
 
@@ -13,15 +11,10 @@ constexpr std::size_t kBatchBytes = 1u << 20;  // of payloads: what is sent agai
 
 }  // namespace
 
-struct HttpTarget::Secrets {
-  std::vector<Header> headers;
-  std::string proxy_login;
-};
-
 // Places in the window that go, or went, in one request.
 class HttpTarget::Round {
  public:
-  Round(const HttpTargetOptions& options, const Secrets& secrets, std::span<const Delivery> window,
+  Round(const HttpTargetOptions& options, const HttpSecrets& secrets, std::span<const Delivery> window,
         const Report& report)
       : options_(options), secrets_(secrets), window_(window), report_(report) {
     for (std::size_t begin = 0; begin < window.size();) {
@@ -56,7 +49,7 @@ class HttpTarget::Round {
   void stop(const Outcome& rest);
 
   const HttpTargetOptions& options_;
-  const Secrets& secrets_;
+  const HttpSecrets& secrets_;
   const std::span<const Delivery> window_;
   const Report& report_;
   std::deque<Lot> waiting_;
@@ -182,33 +175,11 @@ Result<void> HttpTarget::Round::end() {
 
 HttpTarget::HttpTarget(HttpTargetOptions options)
     : options_(std::move(options)),
-      bearer_(options_.bearer_file),
-      basic_(options_.basic_file),
-      proxy_login_(options_.proxy_login_file),
+      credentials_(options_.bearer_file, options_.basic_file, options_.proxy_login_file),
       client_(options_.client) {}
 
-Result<HttpTarget::Secrets> HttpTarget::read_secrets() {
-  Secrets secrets;
-  if (bearer_.is_named()) {
-    const auto token = bearer_.read();
-    if (!token.ok()) return token.error();
-    secrets.headers.push_back({"Authorization", "Bearer " + std::string(*token)});
-  }
-  if (basic_.is_named()) {
-    const auto login = basic_.read();
-    if (!login.ok()) return login.error();
-    secrets.headers.push_back({"Authorization", "Basic " + to_base64(as_bytes(*login))});
-  }
-  if (proxy_login_.is_named()) {
-    const auto login = proxy_login_.read();
-    if (!login.ok()) return login.error();
-    secrets.proxy_login = std::string(*login);
-  }
-  return secrets;
-}
-
 Result<void> HttpTarget::deliver(std::span<const Delivery> window, const Report& report) {
-  const Result<Secrets> secrets = read_secrets();
+  const Result<HttpSecrets> secrets = credentials_.read();
   if (!secrets.ok()) {
     for (std::size_t place = 0; place < window.size(); ++place) report(place, hold_target("file_unusable"));
     return {};

@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "forwarder/http_client.h"
+#include "forwarder/http_credentials.h"
 #include "forwarder/http_request.h"
 #include "forwarder/http_verdict.h"
-#include "forwarder/secret_file.h"
 #include "forwarder/target.h"
 
 namespace holdfast {
@@ -47,14 +47,10 @@ class HttpTarget : public Target {
   void interrupt() override { client_.interrupt(); }
 
  private:
-  struct Secrets;  // as the files have them now
-  class Round;     // one deliver
-  Result<Secrets> read_secrets();
+  class Round;  // one deliver
 
   const HttpTargetOptions options_;
-  SecretFile bearer_;
-  SecretFile basic_;
-  SecretFile proxy_login_;
+  HttpCredentials credentials_;
   HttpClient client_;
 };
 
