@@ -17,7 +17,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr long kLook = 1000;  // milliseconds: the library wakes us before that for its own timers
+constexpr milliseconds kLook{250};  // the library is asked before that where it has something to do
 constexpr std::size_t kMostHeaders = 100;
 constexpr std::size_t kMostHeaderBytes = 64u << 10;
 constexpr long kKeepAliveIdle = 30, kKeepAliveInterval = 15;  // seconds
@@ -86,8 +86,8 @@ HttpFault fault_of(CURLcode code, bool sent) {
 }
 
 // By its own framing: there can be no body, or as much as was announced is there.
-bool body_is_whole(const HttpResponse& response) {
-  if (response.status == 204 || response.status == 304) return true;
+bool body_is_whole(long status, const HttpResponse& response) {
+  if (status == 204 || status == 304) return true;
   const auto length = response.header("Content-Length");
   return length && parse_decimal<std::uint64_t>(*length) == response.body.size();
 }
@@ -152,11 +152,13 @@ struct HttpClient::Exchange {
   HttpResponse response;
   std::size_t header_bytes = 0;
   bool head_is_whole = false;
+  bool seen_whole = false;  // at the last look
   bool too_large = false;
 
   bool set_up();
   bool ask(const HttpRequest& request);
   void end(CURLcode code);
+  bool is_whole() const;
   bool take_header(std::string_view line);
 
   static std::size_t on_header(char* bytes, std::size_t, std::size_t size, void* exchange) {
@@ -223,7 +225,7 @@ bool HttpClient::Exchange::ask(const HttpRequest& request) {
   tag = request.tag;
   response = {};
   header_bytes = 0;
-  head_is_whole = too_large = false;
+  head_is_whole = seen_whole = too_large = false;
   curl_slist_free_all(std::exchange(headers, nullptr));
   const auto append = [&](const std::string& line) {
     curl_slist* longer = curl_slist_append(headers, line.c_str());
@@ -281,6 +283,13 @@ bool HttpClient::Exchange::take_header(std::string_view line) {
   return true;
 }
 
+// All of the answer is there, whatever the library still waits for.
+bool HttpClient::Exchange::is_whole() const {
+  long status = 0;
+  (void)curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
+  return head_is_whole && status >= 200 && body_is_whole(status, response);
+}
+
 void HttpClient::Exchange::end(CURLcode code) {
   long status = 0, proxy_status = 0;
   (void)curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
@@ -293,7 +302,8 @@ void HttpClient::Exchange::end(CURLcode code) {
   if (!answered && response.fault == HttpFault::none) response.fault = HttpFault::cut_off;
   // A server that has answered may end the stream without reading the rest of the request (RFC 9113, section 8.1). The
   // library calls that a failure.
-  if (answered && response.fault == HttpFault::cut_off && body_is_whole(response)) response.fault = HttpFault::none;
+  const bool ended_late = response.fault == HttpFault::cut_off || response.fault == HttpFault::timeout;
+  if (answered && ended_late && body_is_whole(status, response)) response.fault = HttpFault::none;
   // A tunnel's own status is not the peer's.
   const bool tunnel_refused = code != CURLE_OK && proxy_status != 0 && proxy_status / 100 != 2;
   if (!tunnel_refused) return;
@@ -378,13 +388,29 @@ void HttpClient::hand_over(const Ended& ended) {
     if (message->msg != CURLMSG_DONE) continue;
     const CURLcode code = message->data.result;
     const auto at = std::ranges::find_if(going_, [&](const auto& one) { return one->easy == message->easy_handle; });
-    std::unique_ptr<Exchange> exchange = std::move(*at);
-    going_.erase(at);
-    exchange->end(code);
-    (void)curl_multi_remove_handle(multi_->handle, exchange->easy);
+    finish(static_cast<std::size_t>(at - going_.begin()), code, ended);
     suspect_ |= code == CURLE_OPERATION_TIMEDOUT;
-    ended(exchange->tag, std::move(exchange->response));
-    idle_.push_back(std::move(exchange));
+  }
+}
+
+void HttpClient::finish(std::size_t place, int code, const Ended& ended) {
+  std::unique_ptr<Exchange> exchange = std::move(going_[place]);
+  going_.erase(going_.begin() + static_cast<std::ptrdiff_t>(place));
+  exchange->end(static_cast<CURLcode>(code));
+  (void)curl_multi_remove_handle(multi_->handle, exchange->easy);
+  ended(exchange->tag, std::move(exchange->response));
+  idle_.push_back(std::move(exchange));
+}
+
+// libcurl 7.88 sometimes misses the end of a stream of HTTP/2 that the server ended without reading the whole request,
+// and would wait for the deadline. What was whole at the last look and has not ended since is ended here.
+void HttpClient::end_what_is_whole(const Ended& ended) {
+  const auto now = std::chrono::steady_clock::now();
+  if (now - looked_at_ < kLook) return;
+  looked_at_ = now;
+  for (std::size_t place = going_.size(); place-- > 0;) {
+    Exchange& one = *going_[place];
+    if (one.is_whole() && std::exchange(one.seen_whole, true)) finish(place, CURLE_OK, ended);
   }
 }
 
@@ -403,12 +429,13 @@ Result<void> HttpClient::carry(const Next& next, const Ended& ended) {
     int running = 0;
     const bool moved = curl_multi_perform(multi_->handle, &running) == CURLM_OK;
     hand_over(ended);
+    end_what_is_whole(ended);
     if (!moved) result = Error{ErrorKind::unavailable, "the HTTP library failed"};
     if (result.ok() && interrupted_.exchange(false)) result = interrupted();
     if (result.ok()) result = fill(next, ended);
     if (!result.ok() || going_.empty()) break;
     if (static_cast<std::size_t>(running) < going_.size()) continue;  // a new one has not begun yet
-    (void)curl_multi_poll(multi_->handle, nullptr, 0, kLook, nullptr);
+    (void)curl_multi_poll(multi_->handle, nullptr, 0, static_cast<int>(kLook.count()), nullptr);
   }
   abandon();
   return result;

@@ -33,7 +33,7 @@
 namespace holdfast {
 
 struct HttpClientOptions {
-  std::size_t window = 16;  // exchanges, and connections, at once
+  std::size_t window = 32;  // exchanges, and connections, at once
   bool https_only = true;
   Nanoseconds connect_limit = std::chrono::seconds(10);  // name, connection, TLS
   Nanoseconds deadline = std::chrono::seconds(60);       // of an exchange, waiting for a connection included
@@ -121,13 +121,16 @@ class HttpClient {
   Result<bool> start(const HttpRequest& request);
   Result<void> fill(const Next& next, const Ended& ended);
   void hand_over(const Ended& ended);
+  void finish(std::size_t place, int code, const Ended& ended);
+  void end_what_is_whole(const Ended& ended);
   void abandon();
 
   const HttpClientOptions options_;
   std::vector<std::unique_ptr<Exchange>> idle_;
   std::vector<std::unique_ptr<Exchange>> going_;
-  std::string stamps_;    // of the files, when the connections were begun
-  bool suspect_ = false;  // a connection timed out
+  std::string stamps_;                                 // of the files, when the connections were begun
+  bool suspect_ = false;                               // a connection timed out
+  std::chrono::steady_clock::time_point looked_at_{};  // at what should have ended
   std::atomic<bool> interrupted_ = false;
 
   std::mutex mutex_;  // of the handle itself: interrupt() uses it

@@ -52,7 +52,7 @@ TEST(ConfigHttp, Defaults_AreTheDocumentedOnes) {
   EXPECT_EQ(http.content_type, "application/octet-stream");
   EXPECT_EQ(http.batch, 1u);
   EXPECT_EQ(http.expect.statuses, (std::vector<int>{200, 201, 202, 204}));
-  EXPECT_EQ(http.client.window, 16u);
+  EXPECT_EQ(http.client.window, 32u);
   EXPECT_EQ(http.client.deadline, 60s);
   EXPECT_EQ(http.client.connect_limit, 10s);
   EXPECT_EQ(http.client.response_bytes, 1u << 20);
@@ -91,13 +91,13 @@ TEST(ConfigHttp, EveryKeyThatIsWritten_IsUsed) {
 }
 
 TEST(ConfigHttp, InTheClear_OnlyToThisMachine) {
-  for (const char* url : {"http://127.0.0.1:8080/in", "http://localhost/in", "http://[::1]:8080", "http://127.9.9.9"}) {
+  for (const char* url : {"http://127.0.0.1:8080/in", "http://localhost/in", "http://[::1]:8080", "HTTP://127.9.9.9"}) {
     const LoadedConfig loaded = parse_config(kGood + kTarget + "url = \"" + url + "\"\n");
     ASSERT_TRUE(loaded.ok()) << findings_text(loaded.errors);
     EXPECT_FALSE(std::get<HttpTargetConfig>(loaded.config.targets[0].settings).options.client.https_only) << url;
   }
-  for (const char* url : {"http://ingest.example/", "http://192.0.2.1/", "http://localhost.example/", "http://198.51.100.1",
-                          "http://127.0.0.1.example/", "http://[::2]/", "HTTP://hub/"}) {
+  for (const char* url : {"http://ingest.example/", "http://192.0.2.1/", "http://localhost.example/",
+                          "http://198.51.100.1", "http://127.0.0.1.example/", "http://[::2]/", "HTTP://hub/"}) {
     EXPECT_EQ(findings_text(parse_config(kGood + kTarget + "url = \"" + url + "\"\n").errors),
               "h.toml:15: target.url: must begin with https:// where it leaves this machine\n")
         << url;

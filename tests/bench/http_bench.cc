@@ -131,7 +131,7 @@ void measure_http(const Scale& scale) {
   HttpStub far([](const StubRequest&) { return StubAnswer{204, {}, "", std::chrono::milliseconds(100)}; });
   for (const std::size_t in_flight : {1, 4, 8, 16, 32, 64, 128}) {
     const std::string name = fmt::format("http_in_flight_{}", in_flight);
-    report(name, rate_of(near.url(), in_flight, 10'000), rate_of(near.url(), 16, 10'000), "records/s");
+    report(name, rate_of(near.url(), in_flight, 10'000), rate_of(near.url(), 32, 10'000), "records/s");
     report(name + "_100ms", rate_of(far.url(), in_flight, in_flight * 20), static_cast<double>(in_flight) * 10,
            "records/s");
   }

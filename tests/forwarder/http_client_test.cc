@@ -170,7 +170,9 @@ TEST(HttpClient, WhatIsNoWholeResponse_IsNeverTakenForOne_ButItsStatusIsTold) {
 }
 
 TEST(HttpClient, NobodyThere_NothingArrived) {
+  HttpStub stub;
   HttpClient client(plain());
+  EXPECT_TRUE(one(client, post(stub.url(), "x")).may_have_arrived);
   HttpResponse response = one(client, post("http://127.0.0.1:" + std::to_string(free_port()) + "/", "x"));
   EXPECT_EQ(response.fault, HttpFault::connect);
   EXPECT_FALSE(response.may_have_arrived);

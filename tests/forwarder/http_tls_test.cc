@@ -89,7 +89,7 @@ TEST_F(HttpTls, Http1_WhereItIsNot_OnConnectionsThatAreKept) {
     EXPECT_EQ(request.protocol, "HTTP/1.1");
     connections.insert(request.connection);
   }
-  EXPECT_LE(connections.size(), 16u);
+  EXPECT_LE(connections.size(), HttpClientOptions().window);
 }
 
 TEST_F(HttpTls, ACertificateThatCannotBeBelieved_HoldsTheTarget_AndNothingIsSent) {
