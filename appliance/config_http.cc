@@ -119,7 +119,7 @@ HttpTargetConfig read_http(ConfigTable& in) {
   read_expect(in, http.expect);
   read_connection(in, http);
   in.text("verify_url", config.verify_url, http_url_rule);
-  http.client.https_only = !http.url.starts_with("http://");
+  http.client.https_only = !is_http_in_the_clear(http.url);
   return config;
 }
 

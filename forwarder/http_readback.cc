@@ -1,5 +1,7 @@
 #include "forwarder/http_readback.h"
 
+#include "forwarder/http_url.h"
+
 namespace holdfast {
 namespace {
 
@@ -84,7 +86,9 @@ class HttpReadback : public Readback {
 }  // namespace
 
 std::unique_ptr<Readback> make_http_readback(std::string verify_url, const HttpTargetOptions& target) {
-  return std::make_unique<HttpReadback>(std::move(verify_url), target);
+  HttpTargetOptions options = target;
+  options.client.https_only = !is_http_in_the_clear(verify_url);
+  return std::make_unique<HttpReadback>(std::move(verify_url), options);
 }
 
 }  // namespace holdfast

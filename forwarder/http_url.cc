@@ -63,4 +63,9 @@ std::optional<HttpUrl> parse_http_url(std::string_view text) {
   return url;
 }
 
+bool is_http_in_the_clear(std::string_view text) {
+  const auto url = parse_http_url(text);
+  return url && url->scheme == "http";
+}
+
 }  // namespace holdfast

@@ -20,4 +20,6 @@ struct HttpUrl {
 // scheme://host:port/path?query. Nothing: it is no such, or holds a login, a fragment, or what a URL may not.
 std::optional<HttpUrl> parse_http_url(std::string_view url);
 
+bool is_http_in_the_clear(std::string_view url);
+
 }  // namespace holdfast
