@@ -10,6 +10,7 @@
 
 #include "appliance/consumer_fit.h"
 #include "forwarder/file_content.h"
+#include "forwarder/http_target.h"
 #include "spool/identity.h"
 #include "spool/priority.h"
 #include "spool/spool.h"
@@ -71,7 +72,12 @@ struct FileTargetConfig {
   FileFormat format = FileFormat::json;
 };
 
-using TargetSettings = std::variant<NatsTargetConfig, FileTargetConfig>;
+struct HttpTargetConfig {
+  HttpTargetOptions options;  // all but the site
+  std::string verify_url;     // where certification asks for copies; empty: not at all
+};
+
+using TargetSettings = std::variant<NatsTargetConfig, FileTargetConfig, HttpTargetConfig>;
 
 struct TargetConfig {
   std::string name;

@@ -155,6 +155,25 @@ void ConfigTable::texts(std::string_view key, Texts& into, TextRule rule, const 
   }
 }
 
+void ConfigTable::counts(std::string_view key, std::vector<int>& into, int least, int most) {
+  const toml::node* node = inside_->find_typed<toml::array>(key, "an array of integers");
+  if (node == nullptr) return;
+  const toml::array& array = *node->as_array();
+  if (array.empty()) return complain(key, "is empty; name at least one, or leave the key out");
+  if (array.size() > kMaxListed) return complain(key, "names more than 64");
+  into.clear();
+  for (const toml::node& entry : array) {
+    const auto* number = entry.as_integer();
+    if (number == nullptr) {
+      complain(key, std::string("has ") + type_text(entry) + " in it; must be an array of integers");
+    } else if (**number < least || **number > most) {
+      complain(key, "must be integers from " + std::to_string(least) + " to " + std::to_string(most));
+    } else {
+      into.push_back(static_cast<int>(**number));
+    }
+  }
+}
+
 void ConfigTable::flag(std::string_view key, bool& into) {
   if (const toml::node* node = inside_->find_typed<bool>(key, "true or false")) into = **node->as_boolean();
 }

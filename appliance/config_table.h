@@ -57,6 +57,8 @@ class ConfigTable {
   void bytes(std::string_view key, Size& into, std::uint64_t least, std::uint64_t most) {
     if (const auto value = size(key, least, most)) into = static_cast<Size>(*value);
   }
+  // An array of them, in place of what was there.
+  void counts(std::string_view key, std::vector<int>& into, int least, int most);
   template <typename Choice>
   void choice(std::string_view key, Choice& into, std::initializer_list<std::pair<std::string_view, Choice>> choices) {
     std::vector<std::string_view> words;

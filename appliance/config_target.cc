@@ -1,5 +1,7 @@
 #include "appliance/config_target.h"
 
+#include "appliance/config_http.h"
+
 namespace holdfast {
 namespace {
 
@@ -19,6 +21,10 @@ TargetSettings read_file(ConfigTable& in) {
   return file;
 }
 
+TargetSettings read_http_settings(ConfigTable& in) {
+  return read_http(in);
+}
+
 }  // namespace
 
 void read_address(ConfigTable& in, NatsAddress& address) {
@@ -36,7 +42,8 @@ TargetConfig read_target(ConfigTable& in) {
   target.line = in.line();
   in.required_text("name", target.name, name_rule);
   ReadSettings read_settings = read_nats;
-  in.required_choice<ReadSettings>("type", read_settings, {{"nats", read_nats}, {"file", read_file}});
+  in.required_choice<ReadSettings>("type", read_settings,
+                                   {{"nats", read_nats}, {"file", read_file}, {"http", read_http_settings}});
   in.flag("required", target.required);
   in.count("window", target.window, 1, 65536);
   in.bytes("window_bytes", target.window_bytes, 64 * kKiB, kGiB);

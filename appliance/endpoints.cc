@@ -34,6 +34,13 @@ std::unique_ptr<Target> make(const FileTargetConfig& config, const std::string& 
                                       std::move(options));
 }
 
+std::unique_ptr<Target> make(const HttpTargetConfig& config, const std::string& name, const std::string& site) {
+  HttpTargetOptions options = config.options;
+  options.site = site;
+  options.client.user_agent = "holdfast-" + name;
+  return std::make_unique<HttpTarget>(std::move(options));
+}
+
 }  // namespace
 
 std::unique_ptr<Source> make_source(const SourceConfig& config, Spool& spool) {

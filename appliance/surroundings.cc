@@ -10,6 +10,7 @@
 #include "appliance/key_file.h"
 #include "appliance/quantity.h"
 #include "forwarder/nkey_file.h"
+#include "forwarder/secret_file.h"
 #include "spool/file_system.h"
 #include "spool/path.h"
 
@@ -46,6 +47,21 @@ void check_address(const NatsAddress& address, const std::string& owner, int lin
   check_file(address.tls_ca, owner + ".tls_ca", line, findings);
   check_file(address.tls_cert, owner + ".tls_cert", line, findings);
   check_file(address.tls_key, owner + ".tls_key", line, findings);
+}
+
+void check_secret(const std::string& path, const std::string& key, int line, Findings& findings) {
+  check_file(path, key, line, findings);
+  if (path.empty() || ::access(path.c_str(), R_OK) != 0 || SecretFile(path).read().ok()) return;
+  findings.error(line, key, path + " holds no single line of printable characters");
+}
+
+void check_http(const HttpTargetOptions& http, int line, Findings& findings) {
+  check_file(http.client.tls_ca, "target.tls_ca", line, findings);
+  check_file(http.client.tls_cert, "target.tls_cert", line, findings);
+  check_file(http.client.tls_key, "target.tls_key", line, findings);
+  check_secret(http.bearer_file, "target.bearer_file", line, findings);
+  check_secret(http.basic_file, "target.basic_file", line, findings);
+  check_secret(http.proxy_login_file, "target.proxy_login_file", line, findings);
 }
 
 // The directory, or the nearest above it that is there.
@@ -87,6 +103,8 @@ void check_surroundings(const Config& config, Findings& findings) {
       check_address(nats->address, "target", target.line, findings);
     if (const auto* file = std::get_if<FileTargetConfig>(&target.settings))
       check_file(file->directory, "target.directory", target.line, findings);
+    if (const auto* http = std::get_if<HttpTargetConfig>(&target.settings))
+      check_http(http->options, target.line, findings);
   }
 }
 

@@ -31,6 +31,23 @@ constexpr Code kCodes[] = {
     {"directory_missing", "the target's directory is not there"},
     {"directory_refused", "the target's directory may not be written"},
     {"name_taken", "another process is writing the file"},
+    {"certificate_refused", "its certificate is expired, of another name, or not trusted"},
+    {"forbidden", "it may not take the record from us (403)"},
+    {"no_answer", "it took the request and gave no answer"},
+    {"no_endpoint", "the URL takes no such requests (404, 405, 410, 415)"},
+    {"no_verdict", "its answer to a batch leaves out some records"},
+    {"not_sendable", "the request cannot be made up"},
+    {"proxy_refused", "the proxy does not let it through"},
+    {"redirected", "it redirects elsewhere: a moved endpoint, or a captive portal"},
+    {"request_timeout", "it waited too long for the request (408)"},
+    {"response_cut", "its answer did not come whole"},
+    {"response_too_large", "its answer is above response_bytes"},
+    {"server_error", "it fails (5xx)"},
+    {"throttled", "it wants fewer requests (429)"},
+    {"too_early", "it wants the record later (425)"},
+    {"unexpected_answer", "its answer is not what is expected: a captive portal, or another server"},
+    {"unknown_status", "it answers with a status that is not known here"},
+    {"unknown_verdict", "its answer to a batch has a word that is not known here"},
 };
 
 // Those that the text of an error may begin with.

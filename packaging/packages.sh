@@ -47,9 +47,9 @@ packages_for() {
         echo g++ cmake ninja-build pkg-config \
           "libboost${boost:-1.81}-dev" "libboost-json${boost:-1.81}-dev" \
           libnats-dev libsodium-dev libsqlite3-dev libsystemd-dev \
-          libfmt-dev libspdlog-dev libtomlplusplus-dev libcli11-dev ;;
+          libfmt-dev libspdlog-dev libtomlplusplus-dev libcli11-dev libcurl4-openssl-dev ;;
       demo) echo nats-server ;;
-      test) echo libgtest-dev nats-server openssl systemd patch ;;
+      test) echo libgtest-dev nats-server nginx openssl systemd patch ;;
       deb) echo dpkg-dev fakeroot lintian ;;
       fuzz) echo clang llvm ;;
       powercut) echo qemu-system-x86 cpio xz-utils e2fsprogs xfsprogs btrfs-progs ;;

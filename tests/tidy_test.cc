@@ -28,11 +28,12 @@ const std::map<std::string, Names> kDoors = {
     {"sodium.h", {"crypto/"}},
     {"sqlite3.h", {"spool/database.cc", "spool/database_vfs.cc"}},
     {"nats/", {"forwarder/nats_connection"}},
+    {"curl/", {"forwarder/http_client.cc"}},
     {"toml++/", {"appliance/config_table.cc"}},
     {"CLI/", {"appliance/command_line.cc"}},
     {"spdlog/", {"appliance/log.cc"}},
     {"systemd/", {"appliance/systemd.cc"}},
-    {"boost/json", {"spool/payload_field.cc", "forwarder/nats_json.cc", "appliance/json.cc"}},
+    {"boost/json", {"spool/payload_field.cc", "forwarder/nats_json.cc", "forwarder/http_json.cc", "appliance/json.cc"}},
     {"boost/asio", {"appliance/control_"}},
     {"boost/beast", {"appliance/control_"}},
 };

@@ -13,6 +13,7 @@
 #include "forwarder/nats_target.h"
 #include "tests/forwarder/delivered.h"
 #include "tests/forwarder/target_worlds.h"
+#include "tests/forwarder/worlds_http.h"
 #include "tests/support/jetstream_client.h"
 #include "tests/support/nats_server.h"
 #include "tests/support/scripted_target.h"
@@ -141,6 +142,9 @@ std::vector<TargetCase> all_targets() {
       {"RawFiles", [] { return std::make_unique<FileWorld>(FileFormat::raw); }},
       {"JsonFiles", [] { return std::make_unique<FileWorld>(FileFormat::json); }},
       {"Nats", [] { return std::make_unique<NatsWorld>(); }},
+      {"HttpRaw", [] { return std::make_unique<HttpWorld>(HttpInbox::Takes::raw); }},
+      {"HttpEnvelope", [] { return std::make_unique<HttpWorld>(HttpInbox::Takes::envelope); }},
+      {"HttpBatch", [] { return std::make_unique<HttpWorld>(HttpInbox::Takes::batch); }},
   };
 }
 

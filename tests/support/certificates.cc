@@ -23,15 +23,16 @@ CertificateAuthority::CertificateAuthority() : ca_(directory_ / "ca.pem"), key_(
                   key_, ca_));
 }
 
-CertificateAuthority::Pair CertificateAuthority::issue(const std::string& file_name, const std::string& names) {
+CertificateAuthority::Pair CertificateAuthority::issue(const std::string& file_name, const std::string& names,
+                                                       int days) {
   const Pair pair{directory_ / (file_name + ".pem"), directory_ / (file_name + ".key")};
   const std::string request = directory_ / (file_name + ".csr");
   const std::string extension = directory_ / (file_name + ".ext");
   std::ofstream(extension) << "subjectAltName=" << names << "\nextendedKeyUsage=serverAuth,clientAuth\n";
   run(fmt::format("openssl req -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -subj /CN={} -keyout {} -out {}",
                   file_name, pair.key, request));
-  run(fmt::format("openssl x509 -req -in {} -CA {} -CAkey {} -CAcreateserial -days 30 -extfile {} -out {}", request,
-                  ca_, key_, extension, pair.certificate));
+  run(fmt::format("openssl x509 -req -in {} -CA {} -CAkey {} -CAcreateserial -days {} -extfile {} -out {}", request,
+                  ca_, key_, days, extension, pair.certificate));
   return pair;
 }
 

@@ -18,7 +18,8 @@ class CertificateAuthority {
     std::string key;
   };
   // `names`: as openssl has them, "DNS:localhost,IP:127.0.0.1".
-  Pair issue(const std::string& file_name, const std::string& names);
+  // `days` from now; a negative number of them has expired.
+  Pair issue(const std::string& file_name, const std::string& names, int days = 30);
 
  private:
   TemporaryDirectory directory_;
