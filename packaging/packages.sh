@@ -46,10 +46,10 @@ packages_for() {
         boost=$(boost_version)
         echo g++ cmake ninja-build pkg-config \
           "libboost${boost:-1.81}-dev" "libboost-json${boost:-1.81}-dev" \
-          libnats-dev libsodium-dev libsqlite3-dev libsystemd-dev \
+          libnats-dev libsodium-dev libsqlite3-dev libsystemd-dev libpq-dev libmariadb-dev \
           libfmt-dev libspdlog-dev libtomlplusplus-dev libcli11-dev ;;
       demo) echo nats-server ;;
-      test) echo libgtest-dev nats-server openssl systemd patch ;;
+      test) echo libgtest-dev nats-server postgresql mariadb-server-core mariadb-client-core openssl systemd patch ;;
       deb) echo dpkg-dev fakeroot lintian ;;
       fuzz) echo clang llvm ;;
       powercut) echo qemu-system-x86 cpio xz-utils e2fsprogs xfsprogs btrfs-progs ;;
