@@ -10,6 +10,7 @@
 
 #include "appliance/consumer_fit.h"
 #include "forwarder/file_content.h"
+#include "forwarder/sql_options.h"
 #include "spool/identity.h"
 #include "spool/priority.h"
 #include "spool/spool.h"
@@ -71,7 +72,15 @@ struct FileTargetConfig {
   FileFormat format = FileFormat::json;
 };
 
-using TargetSettings = std::variant<NatsTargetConfig, FileTargetConfig>;
+struct SqlTargetConfig {
+  SqlDialect dialect = SqlDialect::postgres;
+  SqlServer server;
+  std::vector<SqlTable> tables;
+  std::size_t batch = SqlTargetOptions().batch;
+  std::size_t batch_bytes = SqlTargetOptions().batch_bytes;
+};
+
+using TargetSettings = std::variant<NatsTargetConfig, FileTargetConfig, SqlTargetConfig>;
 
 struct TargetConfig {
   std::string name;

@@ -1,5 +1,7 @@
 #include "appliance/config_target.h"
 
+#include "appliance/config_sql.h"
+
 namespace holdfast {
 namespace {
 
@@ -19,6 +21,14 @@ TargetSettings read_file(ConfigTable& in) {
   return file;
 }
 
+TargetSettings read_postgres(ConfigTable& in) {
+  return read_sql(in, SqlDialect::postgres);
+}
+
+TargetSettings read_mysql(ConfigTable& in) {
+  return read_sql(in, SqlDialect::mysql);
+}
+
 }  // namespace
 
 void read_address(ConfigTable& in, NatsAddress& address) {
@@ -36,7 +46,9 @@ TargetConfig read_target(ConfigTable& in) {
   target.line = in.line();
   in.required_text("name", target.name, name_rule);
   ReadSettings read_settings = read_nats;
-  in.required_choice<ReadSettings>("type", read_settings, {{"nats", read_nats}, {"file", read_file}});
+  in.required_choice<ReadSettings>(
+      "type", read_settings,
+      {{"nats", read_nats}, {"file", read_file}, {"postgres", read_postgres}, {"mysql", read_mysql}});
   in.flag("required", target.required);
   in.count("window", target.window, 1, 65536);
   in.bytes("window_bytes", target.window_bytes, 64 * kKiB, kGiB);

@@ -3,6 +3,7 @@
 #include "appliance/nats_source.h"
 #include "forwarder/file_target.h"
 #include "forwarder/nats_target.h"
+#include "forwarder/sql_target.h"
 
 namespace holdfast {
 namespace {
@@ -32,6 +33,17 @@ std::unique_ptr<Target> make(const FileTargetConfig& config, const std::string& 
   options.writer = site + '-' + name;
   return std::make_unique<FileTarget>([directory = config.directory] { return open_posix_file_system(directory); },
                                       std::move(options));
+}
+
+std::unique_ptr<Target> make(const SqlTargetConfig& config, const std::string& name, const std::string& site) {
+  SqlTargetOptions options;
+  options.site = site;
+  options.server = config.server;
+  options.server.client_name = "holdfast-" + name;
+  options.tables = config.tables;
+  options.batch = config.batch;
+  options.batch_bytes = config.batch_bytes;
+  return std::make_unique<SqlTarget>(config.dialect, std::move(options));
 }
 
 }  // namespace

@@ -48,6 +48,13 @@ void check_address(const NatsAddress& address, const std::string& owner, int lin
   check_file(address.tls_key, owner + ".tls_key", line, findings);
 }
 
+void check_server(const SqlServer& server, int line, Findings& findings) {
+  check_file(server.password_file, "target.password_file", line, findings);
+  check_file(server.tls_ca, "target.tls_ca", line, findings);
+  check_file(server.tls_cert, "target.tls_cert", line, findings);
+  check_file(server.tls_key, "target.tls_key", line, findings);
+}
+
 // The directory, or the nearest above it that is there.
 std::string nearest(std::string path) {
   struct stat facts {};
@@ -87,6 +94,8 @@ void check_surroundings(const Config& config, Findings& findings) {
       check_address(nats->address, "target", target.line, findings);
     if (const auto* file = std::get_if<FileTargetConfig>(&target.settings))
       check_file(file->directory, "target.directory", target.line, findings);
+    if (const auto* sql = std::get_if<SqlTargetConfig>(&target.settings))
+      check_server(sql->server, target.line, findings);
   }
 }
 

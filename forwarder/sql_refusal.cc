@@ -28,8 +28,8 @@ constexpr SqlRule kPostgres[] = {
     {"40", 0, all, retry, "contended"},     // serialization, deadlock
     {"55P03", 0, all, retry, "contended"},  // a lock that is not given
     {"55006", 0, all, retry, "contended"},
-    {"57014", 0, all, retry, "contended"},  // the statement took too long
-    {"42501", 0, all, hold_lane, "no_privilege"},
+    {"57014", 0, one, retry, "contended"},         // the statement took too long
+    {"42501", 0, one, hold_lane, "no_privilege"},  // by a policy of rows, perhaps
     {"42P01", 0, all, hold_lane, "no_table"},
     {"3F", 0, all, hold_lane, "no_table"},  // its schema
     {"42703", 0, all, hold_lane, "no_column"},
@@ -85,11 +85,11 @@ constexpr SqlRule kMysql[] = {
     {"", 1020, all, retry, "contended"},
     {"", 1205, all, retry, "contended"},  // a lock that is not given
     {"", 1213, all, retry, "contended"},  // deadlock
-    {"", 1317, all, retry, "contended"},  // somebody killed the statement
+    {"", 1317, one, retry, "contended"},  // somebody killed the statement
     {"", 1615, all, retry, "contended"},  // the table changed meanwhile
     {"", 1637, all, retry, "contended"},
-    {"", 1969, all, retry, "contended"},  // the statement took too long
-    {"", 3024, all, retry, "contended"},
+    {"", 1969, one, retry, "contended"},  // the statement took too long
+    {"", 3024, one, retry, "contended"},
     {"", 1142, all, hold_lane, "no_privilege"},
     {"", 1143, all, hold_lane, "no_privilege"},
     {"", 1227, all, hold_lane, "no_privilege"},

@@ -12,6 +12,8 @@ namespace {
 
 using Value = std::variant<SqlValue, Reason>;
 
+constexpr std::size_t kAroundValue = 16;  // what the protocols put around a value, and more
+
 std::array<std::uint8_t, 32> content_digest(const Envelope& envelope) {
   const auto subject = sha256(as_bytes(envelope.subject));
   const auto payload = sha256(envelope.payload);
@@ -157,7 +159,7 @@ std::variant<SqlRow, Outcome> sql_row(SqlDialect dialect, const SqlTable& table,
     auto& made = std::get<SqlValue>(value);
     if (column.required && made.form == SqlValue::Form::null)
       return refused(reason_of_absence(column, envelope), column.name);
-    row.bytes += made.view().size() + sizeof(std::uint64_t);  // what the protocols put around a value
+    row.bytes += made.view().size() + kAroundValue;
     row.values.push_back(std::move(made));
   }
   return row;

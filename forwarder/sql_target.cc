@@ -18,7 +18,7 @@ constexpr auto kLookAgain = std::chrono::seconds(60);
 // Records that were refused one by one, with none taken, before the rest of a batch is spared the same: what refuses
 // them is then hardly theirs.
 constexpr std::size_t kRefusedAlone = 16;
-// Of a statement, beside its values: its text has at most some ten bytes a value.
+// Of the longest statement that a server takes: as much a batch has, whatever batch_bytes says.
 constexpr std::size_t kStatementShare = 2;
 
 Error interrupted_error() {
@@ -121,7 +121,7 @@ Result<void> SqlTarget::deliver_rows(std::span<const Delivery> window, const Rep
     auto row = sql_row(dialect_, table, options_.site, window[place], place);
     if (auto* refused = std::get_if<Outcome>(&row)) {
       report(place, std::move(*refused));
-    } else if (std::get<SqlRow>(row).bytes > connection_->max_statement() / kStatementShare) {
+    } else if (std::get<SqlRow>(row).bytes > connection_->max_statement()) {
       report(place, rejected(Reason::oversize));
     } else {
       lots.try_emplace(*number, Lot{*number, table, report})

@@ -32,6 +32,7 @@ Pair alternate(int rounds, const std::function<double()>& ours, const std::funct
 void measure_commits(const Scale& scale);
 void measure_device_writes(const Scale& scale);
 void measure_servers(const Scale& scale);
+void measure_databases(const Scale& scale);
 void measure_identities(const Scale& scale);  // not with --quick
 void measure_backlog(const Scale& scale);     // and what a start costs with it
 

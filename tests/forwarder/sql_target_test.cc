@@ -1,6 +1,7 @@
 // Rows in real databases: what each mode makes of records, which of them are told apart, and what a bad one costs.
 #include <gtest/gtest.h>
 
+#include "forwarder/sql_readback.h"
 #include "tests/forwarder/sql_scene.h"
 
 namespace holdfast {
@@ -280,6 +281,34 @@ TEST_P(SqlTargetTest, ARefusalThatIsNotKnown_IsTriedAgain_AloneAndForEver) {
   const Delivered all = deliver(*scene->target(), numbered(1, 5));
   EXPECT_EQ(all.kinds(), (Kinds{delivered, delivered, retry, delivered, delivered}));
   EXPECT_STREQ(all.outcomes[2]->state, "unknown_error");
+}
+
+// --- What is there, for certification
+
+TEST_P(SqlTargetTest, Readback_FindsRowsAndTheirContent_AndRemovesThem) {
+  for (const bool keyed : {false, true}) {
+    auto table = scene->table(keyed ? "keyed" : "plain", SqlMode::inbox, {column_of("body", ColumnSource::payload)});
+    table.inbox = table.name + "_inbox";
+    if (keyed) table.effect_key = EffectKey();
+    use(table);
+    const auto readback =
+        scene->postgres() ? make_postgres_readback(scene->options) : make_mysql_readback(scene->options);
+    const std::vector records{made_record(1, "one"), made_record(2, "two")};
+    ASSERT_EQ(deliver(*scene->target(), {records[0]}).count(delivered), 1u);
+    const auto held = [&](const std::vector<DueRecord>& of) {
+      std::vector<Delivery> asked;
+      for (const DueRecord& record : of) asked.push_back({&record, wire_key(record.key)});
+      return *readback->look(asked);
+    };
+    EXPECT_EQ(held(records)[0].copies, 1u);
+    EXPECT_TRUE(held(records)[0].as_sent);
+    EXPECT_EQ(held(records)[1].copies, 0u);
+    EXPECT_FALSE(held({made_record(1, "other")})[0].as_sent);
+    const std::vector<Delivery> one{{&records[0], wire_key(records[0].key)}};
+    ASSERT_TRUE(readback->remove(one).ok());
+    EXPECT_EQ(held(records)[0].copies, 0u);
+    EXPECT_EQ(scene->query("SELECT count(*) FROM " + table.inbox), "0\n");
+  }
 }
 
 // --- Tables by subject
