@@ -181,13 +181,17 @@ void CommandLine::add_quarantine_commands() {
 }
 
 void CommandLine::add_target_commands() {
-  CLI::App& target = add_group("target", "Order a target about, while the appliance runs");
+  CLI::App& target = add_group("target", "Order a target about, while the appliance runs; its tables");
   for (const auto& [name, what] :
        {std::pair("hold", "Deliver nothing to it until resume, or a restart"),
         std::pair("resume", "Deliver to it again, and try now"), std::pair("kick", "Try now, whatever it waits for")})
     add_operator(target, name, what, std::string("  holdfast target ") + name + " hub", false)
         ->add_option("name", target_, "The target")
         ->required();
+  CLI::App* schema = add_configured(target, "schema", "Print the tables that a database needs, as SQL",
+                                    "  holdfast target schema ledger | psql ops");
+  schema->add_option("name", target_, "A target of type postgres or mysql")->required();
+  schema->callback([this] { chosen_ = [this] { return target_schema(common_, target_); }; });
 }
 
 Json CommandLine::arguments() const {

@@ -11,6 +11,7 @@
 #include "appliance/consumer_fit.h"
 #include "forwarder/file_content.h"
 #include "forwarder/http_target.h"
+#include "forwarder/sql_options.h"
 #include "spool/identity.h"
 #include "spool/priority.h"
 #include "spool/spool.h"
@@ -77,7 +78,15 @@ struct HttpTargetConfig {
   std::string verify_url;     // where certification asks for copies; empty: not at all
 };
 
-using TargetSettings = std::variant<NatsTargetConfig, FileTargetConfig, HttpTargetConfig>;
+struct SqlTargetConfig {
+  SqlDialect dialect = SqlDialect::postgres;
+  SqlServer server;
+  std::vector<SqlTable> tables;
+  std::size_t batch = SqlTargetOptions().batch;
+  std::size_t batch_bytes = SqlTargetOptions().batch_bytes;
+};
+
+using TargetSettings = std::variant<NatsTargetConfig, FileTargetConfig, HttpTargetConfig, SqlTargetConfig>;
 
 struct TargetConfig {
   std::string name;

@@ -1,6 +1,7 @@
 #include "appliance/config_target.h"
 
 #include "appliance/config_http.h"
+#include "appliance/config_sql.h"
 
 namespace holdfast {
 namespace {
@@ -25,6 +26,14 @@ TargetSettings read_http_settings(ConfigTable& in) {
   return read_http(in);
 }
 
+TargetSettings read_postgres(ConfigTable& in) {
+  return read_sql(in, SqlDialect::postgres);
+}
+
+TargetSettings read_mysql(ConfigTable& in) {
+  return read_sql(in, SqlDialect::mysql);
+}
+
 }  // namespace
 
 void read_address(ConfigTable& in, NatsAddress& address) {
@@ -43,7 +52,11 @@ TargetConfig read_target(ConfigTable& in) {
   in.required_text("name", target.name, name_rule);
   ReadSettings read_settings = read_nats;
   in.required_choice<ReadSettings>("type", read_settings,
-                                   {{"nats", read_nats}, {"file", read_file}, {"http", read_http_settings}});
+                                   {{"nats", read_nats},
+                                    {"file", read_file},
+                                    {"http", read_http_settings},
+                                    {"postgres", read_postgres},
+                                    {"mysql", read_mysql}});
   in.flag("required", target.required);
   in.count("window", target.window, 1, 65536);
   in.bytes("window_bytes", target.window_bytes, 64 * kKiB, kGiB);

@@ -3,6 +3,7 @@
 #include "appliance/nats_source.h"
 #include "forwarder/file_target.h"
 #include "forwarder/nats_target.h"
+#include "forwarder/sql_target.h"
 
 namespace holdfast {
 namespace {
@@ -39,6 +40,17 @@ std::unique_ptr<Target> make(const HttpTargetConfig& config, const std::string& 
   options.site = site;
   options.client.user_agent = "holdfast-" + name;
   return std::make_unique<HttpTarget>(std::move(options));
+}
+
+std::unique_ptr<Target> make(const SqlTargetConfig& config, const std::string& name, const std::string& site) {
+  SqlTargetOptions options;
+  options.site = site;
+  options.server = config.server;
+  options.server.client_name = "holdfast-" + name;
+  options.tables = config.tables;
+  options.batch = config.batch;
+  options.batch_bytes = config.batch_bytes;
+  return std::make_unique<SqlTarget>(config.dialect, std::move(options));
 }
 
 }  // namespace

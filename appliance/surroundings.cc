@@ -64,6 +64,13 @@ void check_http(const HttpTargetOptions& http, int line, Findings& findings) {
   check_secret(http.proxy_login_file, "target.proxy_login_file", line, findings);
 }
 
+void check_server(const SqlServer& server, int line, Findings& findings) {
+  check_file(server.password_file, "target.password_file", line, findings);
+  check_file(server.tls_ca, "target.tls_ca", line, findings);
+  check_file(server.tls_cert, "target.tls_cert", line, findings);
+  check_file(server.tls_key, "target.tls_key", line, findings);
+}
+
 // The directory, or the nearest above it that is there.
 std::string nearest(std::string path) {
   struct stat facts {};
@@ -105,6 +112,8 @@ void check_surroundings(const Config& config, Findings& findings) {
       check_file(file->directory, "target.directory", target.line, findings);
     if (const auto* http = std::get_if<HttpTargetConfig>(&target.settings))
       check_http(http->options, target.line, findings);
+    if (const auto* sql = std::get_if<SqlTargetConfig>(&target.settings))
+      check_server(sql->server, target.line, findings);
   }
 }
 

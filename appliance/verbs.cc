@@ -16,6 +16,7 @@
 #include "appliance/service.h"
 #include "appliance/surroundings.h"
 #include "appliance/systemd.h"
+#include "forwarder/sql_schema.h"
 
 namespace holdfast {
 namespace {
@@ -185,6 +186,22 @@ int check(const CommonOptions& options) {
   put(fmt::format("{}: good; sources {}, targets {}, routes {}\n", options.config, loaded.config.sources.size(),
                   loaded.config.targets.size(), loaded.config.routes.size()));
   return kExitGood;
+}
+
+int target_schema(const CommonOptions& options, const std::string& name) {
+  const LoadedConfig loaded = load_config(options.config);
+  if (!loaded.ok()) {
+    tell_errors(options.config, loaded);
+    return kExitUsage;
+  }
+  for (const TargetConfig& target : loaded.config.targets) {
+    const auto* sql = std::get_if<SqlTargetConfig>(&target.settings);
+    if (target.name != name || sql == nullptr) continue;
+    put(sql_schema(sql->dialect, sql->tables));
+    return kExitGood;
+  }
+  say("no target of that name and of type postgres or mysql is in " + options.config);
+  return kExitUsage;
 }
 
 int run(const CommonOptions& options) {

@@ -18,6 +18,8 @@ struct CommonOptions {
 int keygen(const std::string& path, bool json);
 int check(const CommonOptions& options);
 int run(const CommonOptions& options);
+// The tables that a target of a database needs.
+int target_schema(const CommonOptions& options, const std::string& name);
 // A command of commands.h.
 int operate(const CommonOptions& options, const std::string& command, const Json& arguments);
 

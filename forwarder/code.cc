@@ -48,10 +48,25 @@ constexpr Code kCodes[] = {
     {"unexpected_answer", "its answer is not what is expected: a captive portal, or another server"},
     {"unknown_status", "it answers with a status that is not known here"},
     {"unknown_verdict", "its answer to a batch has a word that is not known here"},
+    {"no_database", "there is no such database"},
+    {"read_only", "the database takes no writes"},
+    {"no_table", "the table is not there, or hidden from the user"},
+    {"no_table_for_subject", "no table of the target takes the subject"},
+    {"no_column", "a column is not there"},
+    {"column_mismatch", "a column cannot be given what it needs"},
+    {"no_privilege", "the user may not write the table"},
+    {"no_unique_key", "no unique constraint of its own on the key's column"},
+    {"other_unique_key", "a further unique constraint, which an upsert could meet"},
+    {"key_not_exact", "the key's column is too short, or takes two keys for one"},
+    {"table_not_transactional", "the table has no transactions, or does not survive a crash"},
+    {"statement_refused", "the database cannot carry out the statement"},
+    {"contended", "others had the rows, or it took too long"},
+    {"parent_missing", "a row that it refers to is not there"},
+    {"no_partition", "no partition takes the row"},
 };
 
 // Those that the text of an error may begin with.
-constexpr const char* kOfErrors[] = {"credentials_refused", "file_unusable"};
+constexpr const char* kOfErrors[] = {"credentials_refused", "file_unusable", "no_database", "no_resources"};
 
 }  // namespace
 

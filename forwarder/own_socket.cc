@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -98,6 +99,20 @@ std::uint64_t HeldSocket::bytes_acknowledged() const {
 void HeldSocket::give_up_after(std::chrono::milliseconds unacknowledged) const {
   const auto limit = static_cast<unsigned>(unacknowledged.count());
   if (fd_ >= 0) (void)::setsockopt(fd_, IPPROTO_TCP, TCP_USER_TIMEOUT, &limit, sizeof limit);
+}
+
+bool HeldSocket::ended() const {
+  pollfd look{fd_, POLLRDHUP, 0};
+  return fd_ < 0 || ::poll(&look, 1, 0) != 0;
+}
+
+HeldSocket hold_socket(int fd) {
+  HeldSocket held_one(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
+  if (held_one) {
+    const std::lock_guard lock(held().mutex);
+    if (const auto inode = inode_of(held_one.fd_)) held().inodes.insert(*inode);
+  }
+  return held_one;
 }
 
 HeldSocket hold_socket_to(const PeerAddress& peer) {

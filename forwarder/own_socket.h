@@ -37,14 +37,19 @@ class HeldSocket {
   std::uint64_t bytes_acknowledged() const;
   // The kernel ends the connection when the peer took nothing of what was sent for so long.
   void give_up_after(std::chrono::milliseconds unacknowledged) const;
+  // The peer has said that nothing more comes, or the connection has failed.
+  bool ended() const;
 
  private:
   friend HeldSocket hold_socket_to(const PeerAddress& peer);
+  friend HeldSocket hold_socket(int fd);
   explicit HeldSocket(int fd) : fd_(fd) {}
   int fd_ = -1;
 };
 
 // The socket connected to `peer` that nobody holds yet; the newest when there are several. Empty: there is none.
 HeldSocket hold_socket_to(const PeerAddress& peer);
+// The one behind a descriptor that a library has told; it stays the library's to close.
+HeldSocket hold_socket(int fd);
 
 }  // namespace holdfast

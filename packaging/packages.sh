@@ -46,10 +46,11 @@ packages_for() {
         boost=$(boost_version)
         echo g++ cmake ninja-build pkg-config \
           "libboost${boost:-1.81}-dev" "libboost-json${boost:-1.81}-dev" \
-          libnats-dev libsodium-dev libsqlite3-dev libsystemd-dev \
-          libfmt-dev libspdlog-dev libtomlplusplus-dev libcli11-dev libcurl4-openssl-dev ;;
+          libnats-dev libsodium-dev libsqlite3-dev libsystemd-dev libcurl4-openssl-dev libpq-dev libmariadb-dev \
+          libfmt-dev libspdlog-dev libtomlplusplus-dev libcli11-dev ;;
       demo) echo nats-server ;;
-      test) echo libgtest-dev nats-server nginx openssl systemd patch ;;
+      test)
+        echo libgtest-dev nats-server nginx postgresql mariadb-server-core mariadb-client-core openssl systemd patch ;;
       deb) echo dpkg-dev fakeroot lintian ;;
       fuzz) echo clang llvm ;;
       powercut) echo qemu-system-x86 cpio xz-utils e2fsprogs xfsprogs btrfs-progs ;;

@@ -29,6 +29,8 @@ const std::map<std::string, Names> kDoors = {
     {"sqlite3.h", {"spool/database.cc", "spool/database_vfs.cc"}},
     {"nats/", {"forwarder/nats_connection"}},
     {"curl/", {"forwarder/http_client.cc"}},
+    {"libpq-fe.h", {"forwarder/postgres_connection.cc"}},
+    {"mysql.h", {"forwarder/mysql_connection.cc"}},
     {"toml++/", {"appliance/config_table.cc"}},
     {"CLI/", {"appliance/command_line.cc"}},
     {"spdlog/", {"appliance/log.cc"}},

@@ -12,6 +12,7 @@
 #include "forwarder/file_target.h"
 #include "forwarder/nats_target.h"
 #include "tests/forwarder/delivered.h"
+#include "tests/forwarder/sql_worlds.h"
 #include "tests/forwarder/target_worlds.h"
 #include "tests/forwarder/worlds_http.h"
 #include "tests/support/jetstream_client.h"
@@ -137,7 +138,7 @@ class NatsWorld : public TargetWorld {
 }  // namespace
 
 std::vector<TargetCase> all_targets() {
-  return {
+  std::vector<TargetCase> all{
       {"Scripted", [] { return std::make_unique<ScriptedWorld>(); }},
       {"RawFiles", [] { return std::make_unique<FileWorld>(FileFormat::raw); }},
       {"JsonFiles", [] { return std::make_unique<FileWorld>(FileFormat::json); }},
@@ -146,6 +147,8 @@ std::vector<TargetCase> all_targets() {
       {"HttpEnvelope", [] { return std::make_unique<HttpWorld>(HttpInbox::Takes::envelope); }},
       {"HttpBatch", [] { return std::make_unique<HttpWorld>(HttpInbox::Takes::batch); }},
   };
+  for (TargetCase& one : sql_worlds()) all.push_back(std::move(one));
+  return all;
 }
 
 namespace {
@@ -154,7 +157,11 @@ namespace {
 
 class TargetContract : public ::testing::TestWithParam<TargetCase> {
  protected:
-  void SetUp() override { world = GetParam().make(); }
+  void SetUp() override {
+    const std::string why = GetParam().why_not ? GetParam().why_not() : "";
+    if (!why.empty()) GTEST_SKIP() << why;
+    world = GetParam().make();
+  }
 
   static std::vector<DueRecord> records(std::uint64_t count) {
     std::vector<DueRecord> made;

@@ -31,6 +31,7 @@ class TargetWorld {
 struct TargetCase {
   std::string name;
   std::function<std::unique_ptr<TargetWorld>()> make;
+  std::function<std::string()> why_not = {};  // empty: it can be made on this machine
 };
 std::vector<TargetCase> all_targets();
 

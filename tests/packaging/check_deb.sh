@@ -50,7 +50,7 @@ LINES
   [ "$(dpkg-deb --ctrl-tarfile "$deb" | tar -xO ./conffiles)" = /etc/holdfast/holdfast.toml ] || fail "the configuration is no conffile"
   local depends
   depends=$(dpkg-deb -f "$deb" Depends)
-  for wanted in libnats libsodium23 libsqlite3-0 libsystemd0 systemd-sysusers; do
+  for wanted in libmariadb3 libnats libpq5 libsodium23 libsqlite3-0 libsystemd0 systemd-sysusers; do
     [[ "$depends" == *"$wanted"* ]] || fail "Depends does not name $wanted: $depends"
   done
   [ "$(dpkg-deb -f "$deb" Version)" = "$(dpkg-parsechangelog -l "$tree/packaging/debian/changelog" -S Version)" ] ||
