@@ -94,10 +94,19 @@ Result<Verdict> Commit::decide_known(Prepared& prepared, const Found& found) {
   }
   const auto again = rename(prepared, std::move(key));
   if (!again) return again.error();
-  if (*again != SeenIn::nowhere) return Verdict{VerdictKind::duplicate, *again, verdict.reason, prepared.id, 0};
+  if (*again != SeenIn::nowhere) return kept_before(prepared, {VerdictKind::duplicate, *again, verdict.reason, {}, 0});
   const bool forward = verdict.kind == VerdictKind::conflict && arrival.on_conflict == OnConflict::forward &&
                        arrival.refused == Reason::none && !is_too_large(prepared);
   return forward ? take_in(prepared, verdict) : set_aside(prepared, verdict);
+}
+
+// What equals an earlier conflict is skipped; where it is not that very message, its place is remembered all the same.
+Result<Verdict> Commit::kept_before(const Prepared& prepared, Verdict verdict) {
+  const auto redelivery = is_redelivery(prepared);
+  if (!redelivery) return redelivery.error();
+  if (!*redelivery) witnesses_.push_back(prepared.witness());
+  verdict.id = prepared.id;
+  return verdict;
 }
 
 Result<SeenIn> Commit::rename(Prepared& prepared, std::string key) {
