@@ -60,12 +60,10 @@ Result<Verdict> Commit::decide(Prepared& prepared) {
   const auto found = look_up(prepared);
   if (!found) return found.error();
   if (found->where != SeenIn::nowhere) return decide_known(prepared, *found);
+  const auto known = was_at_place(prepared);
+  if (!known) return known.error();
+  if (*known) return Verdict{VerdictKind::duplicate, SeenIn::ledger, Reason::none, prepared.id, 0};
   const Reason refused = prepared.arrival->refused;
-  if (refused == Reason::none) {
-    const auto known = was_at_place(prepared);
-    if (!known) return known.error();
-    if (*known) return Verdict{VerdictKind::duplicate, SeenIn::ledger, Reason::none, prepared.id, 0};
-  }
   if (refused != Reason::none) return set_aside(prepared, {VerdictKind::refused, SeenIn::nowhere, refused, {}, 0});
   if (is_too_large(prepared))
     return set_aside(prepared, {VerdictKind::refused, SeenIn::nowhere, Reason::too_large, {}, 0});
@@ -138,8 +136,8 @@ Result<bool> Commit::is_redelivery(const Prepared& prepared) {
   return seen->has_value();
 }
 
-// The very message was taken before, whatever named it then: its key may be forgotten, or made in another way now. What
-// the journal has is found by its key.
+// The very message was taken before, or published aside, whatever named it then: its key may be forgotten, or made in
+// another way now. What the journal has is found by its key.
 Result<bool> Commit::was_at_place(const Prepared& prepared) {
   const std::lock_guard lock(parts_.index_mutex);
   StreamPosition place = *prepared.position;
