@@ -81,6 +81,10 @@ Result<void> Intake::publish_dead_letters() {
   std::vector<const Arrival*> refused;
   for (std::size_t place = 0; place < arrivals_.size(); ++place) {
     if (!dead_letters_.takes(arrivals_[place])) continue;
+    // One that was published before is for the spool to recognise: the server forgets its id in minutes.
+    const auto known = spool_.knows_place(arrivals_[place]);
+    if (!known && known.error().kind == ErrorKind::io) return known.error();
+    if (known && *known) continue;
     places.push_back(place);
     refused.push_back(&arrivals_[place]);
   }

@@ -181,9 +181,9 @@ Result<StreamVerdict> NatsSource::check(NatsConnection& connection, const Found&
     return stored_or_none(
         ask(connection, options_.domain, subject, get_message_request(sequence), parse_stored_message));
   };
-  questions.first = [&](const std::string& filter) {
+  questions.next = [&](std::uint64_t at_or_above, const std::string& filter) {
     return stored_or_none(
-        ask(connection, options_.domain, subject, next_message_request(1, filter), parse_stored_message));
+        ask(connection, options_.domain, subject, next_message_request(at_or_above, filter), parse_stored_message));
   };
   questions.in_hand = [&](std::uint64_t sequence) {
     const std::lock_guard lock(mutex_);

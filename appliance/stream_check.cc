@@ -1,14 +1,15 @@
 #include "appliance/stream_check.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "spool/subject.h"
 
 namespace holdfast {
 namespace {
 
-// Committed messages looked for, newest first, before it is taken that none is left to compare with (limits removed
-// them).
+// Committed messages looked for, newest first, before the stream is asked what it has left to compare with (limits
+// removed them).
 constexpr int kMostStored = 32;
 // Positions passed over because they are in hand: more than can be.
 constexpr int kMostPositions = 20'000;
@@ -22,6 +23,50 @@ class Check {
 
   // Does the newest committed message that can be found at or below what was handed out still stand there?
   Result<Agreement> newest() {
+    const auto agreement = newest_committed();
+    if (!agreement.ok() || *agreement != Agreement::unknown || stream_.work_queue) return agreement;
+    return newest_stored();
+  }
+
+  // A work queue has no message that was acknowledged.
+  Result<bool> has_acknowledged() {
+    if (!stream_.work_queue) return false;
+    const auto first = next(1);
+    if (!first.ok()) return first.error();
+    return *first <= consumer_.floor_sequence;
+  }
+
+  // Below the lowest committed position that does not agree. Halving works because agreement is that of a prefix.
+  Result<std::uint64_t> resume_at() {
+    if (stream_.work_queue) return std::uint64_t{0};  // its consumers begin at the beginning, by its rules
+    std::uint64_t good = 0;                           // all committed positions up to here agree, or there are none
+    std::uint64_t bad = std::min(consumer_.delivered_sequence, stream_.last_sequence) + 1;
+    bool agreed = false;
+    while (bad - good > 1) {
+      const std::uint64_t middle = good + (bad - good) / 2;
+      const auto committed = ask_.committed(middle);
+      if (!committed.ok()) return committed.error();
+      Agreement agreement = Agreement::same;
+      if (!committed->empty() && committed->front().sequence > good) {
+        const auto compared = compare(*committed);
+        if (!compared.ok()) return compared.error();
+        agreement = *compared;
+        agreed = agreed || agreement == Agreement::same;
+      }
+      (agreement == Agreement::same ? good : bad) = middle;
+    }
+    if (!agreed) {
+      const auto known = anything_is_known();
+      if (!known.ok()) return known.error();
+      if (*known) return std::uint64_t{0};  // and what it was before that is forgotten: any of it may be new
+    }
+    // What was handed out and not acknowledged must come again too.
+    const std::uint64_t resume = std::min(good, consumer_.floor_sequence) + 1;
+    return resume <= std::max<std::uint64_t>(stream_.first_sequence, 1) ? 0 : resume;
+  }
+
+ private:
+  Result<Agreement> newest_committed() {
     std::uint64_t below = consumer_.delivered_sequence;
     int asked = 0;
     for (int i = 0; i < kMostPositions && asked < kMostStored; ++i) {
@@ -38,42 +83,47 @@ class Check {
     return Agreement::unknown;
   }
 
-  // A work queue has no message that was acknowledged.
-  Result<bool> has_acknowledged() {
-    if (!stream_.work_queue) return false;
+  // A stream that keeps few messages of a subject has large holes: of what is acknowledged, the newest that it has.
+  Result<Agreement> newest_stored() {
+    std::uint64_t at_or_below = 0;                       // something is stored from here up to the floor
+    std::uint64_t above = consumer_.floor_sequence + 1;  // from here nothing is
+    std::uint64_t newest = 0;
+    while (above - at_or_below > 1) {
+      const std::uint64_t middle = at_or_below + (above - at_or_below) / 2;
+      const auto found = next(middle);
+      if (!found.ok()) return found.error();
+      if (*found > consumer_.floor_sequence) {
+        above = middle;
+      } else {
+        at_or_below = newest = *found;
+      }
+    }
+    if (newest == 0) return Agreement::unknown;
+    const auto committed = ask_.committed(newest);
+    if (!committed.ok()) return committed.error();
+    if (committed->empty() || committed->front().sequence != newest) return Agreement::unknown;
+    return compare(*committed);
+  }
+
+  // The sequence of the first message from one on that the consumer hands out; none: above all.
+  Result<std::uint64_t> next(std::uint64_t at_or_above) {
     std::vector<std::string> filters = consumer_.config.filters;
     if (filters.empty()) filters.emplace_back(">");
+    std::uint64_t least = std::numeric_limits<std::uint64_t>::max();
     for (const std::string& filter : filters) {
-      const auto first = ask_.first(filter);
-      if (!first.ok()) return first.error();
-      if (*first && (*first)->sequence <= consumer_.floor_sequence) return true;
+      const auto found = ask_.next(at_or_above, filter);
+      if (!found.ok()) return found.error();
+      if (*found) least = std::min(least, (*found)->sequence);
     }
-    return false;
+    return least;
   }
 
-  // Below the lowest committed position that does not agree. Halving works because agreement is that of a prefix.
-  Result<std::uint64_t> resume_at() {
-    if (stream_.work_queue) return std::uint64_t{0};  // its consumers begin at the beginning, by its rules
-    std::uint64_t good = 0;                           // all committed positions up to here agree, or there are none
-    std::uint64_t bad = std::min(consumer_.delivered_sequence, stream_.last_sequence) + 1;
-    while (bad - good > 1) {
-      const std::uint64_t middle = good + (bad - good) / 2;
-      const auto committed = ask_.committed(middle);
-      if (!committed.ok()) return committed.error();
-      Agreement agreement = Agreement::same;
-      if (!committed->empty() && committed->front().sequence > good) {
-        const auto compared = compare(*committed);
-        if (!compared.ok()) return compared.error();
-        agreement = *compared;
-      }
-      (agreement == Agreement::same ? good : bad) = middle;
-    }
-    // What was handed out and not acknowledged must come again too.
-    const std::uint64_t resume = std::min(good, consumer_.floor_sequence) + 1;
-    return resume <= std::max<std::uint64_t>(stream_.first_sequence, 1) ? 0 : resume;
+  Result<bool> anything_is_known() {
+    const auto last = ask_.committed(std::numeric_limits<std::int64_t>::max());
+    if (!last.ok()) return last.error();
+    return !last->empty();
   }
 
- private:
   // What was committed at one sequence with what the stream has there.
   Result<Agreement> compare(const std::vector<StreamPosition>& committed) {
     const std::uint64_t sequence = committed.front().sequence;

@@ -28,8 +28,8 @@ struct StreamQuestions {
   std::function<Result<std::vector<StreamPosition>>(std::uint64_t at_or_below)> committed;
   // The message at a sequence. Nothing: it is not there (any more).
   std::function<Result<std::optional<StoredMessage>>(std::uint64_t sequence)> stored;
-  // The first message that matches a filter (">": all).
-  std::function<Result<std::optional<StoredMessage>>(const std::string& filter)> first;
+  // The first message at or above a sequence that matches a filter (">": all).
+  std::function<Result<std::optional<StoredMessage>>(std::uint64_t at_or_above, const std::string& filter)> next;
   // Handed out to us and not acknowledged: what was committed at that sequence is of an earlier history, and known.
   std::function<bool(std::uint64_t sequence)> in_hand;
 };

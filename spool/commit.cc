@@ -60,12 +60,10 @@ Result<Verdict> Commit::decide(Prepared& prepared) {
   const auto found = look_up(prepared);
   if (!found) return found.error();
   if (found->where != SeenIn::nowhere) return decide_known(prepared, *found);
+  const auto known = was_at_place(prepared);
+  if (!known) return known.error();
+  if (*known) return Verdict{VerdictKind::duplicate, SeenIn::ledger, Reason::none, prepared.id, 0};
   const Reason refused = prepared.arrival->refused;
-  if (refused == Reason::none) {
-    const auto known = was_at_place(prepared);
-    if (!known) return known.error();
-    if (*known) return Verdict{VerdictKind::duplicate, SeenIn::ledger, Reason::none, prepared.id, 0};
-  }
   if (refused != Reason::none) return set_aside(prepared, {VerdictKind::refused, SeenIn::nowhere, refused, {}, 0});
   if (is_too_large(prepared))
     return set_aside(prepared, {VerdictKind::refused, SeenIn::nowhere, Reason::too_large, {}, 0});
@@ -94,10 +92,19 @@ Result<Verdict> Commit::decide_known(Prepared& prepared, const Found& found) {
   }
   const auto again = rename(prepared, std::move(key));
   if (!again) return again.error();
-  if (*again != SeenIn::nowhere) return Verdict{VerdictKind::duplicate, *again, verdict.reason, prepared.id, 0};
+  if (*again != SeenIn::nowhere) return kept_before(prepared, {VerdictKind::duplicate, *again, verdict.reason, {}, 0});
   const bool forward = verdict.kind == VerdictKind::conflict && arrival.on_conflict == OnConflict::forward &&
                        arrival.refused == Reason::none && !is_too_large(prepared);
   return forward ? take_in(prepared, verdict) : set_aside(prepared, verdict);
+}
+
+// What equals an earlier conflict is skipped; where it is not that very message, its place is remembered all the same.
+Result<Verdict> Commit::kept_before(const Prepared& prepared, Verdict verdict) {
+  const auto redelivery = is_redelivery(prepared);
+  if (!redelivery) return redelivery.error();
+  if (!*redelivery) witnesses_.push_back(prepared.witness());
+  verdict.id = prepared.id;
+  return verdict;
 }
 
 Result<SeenIn> Commit::rename(Prepared& prepared, std::string key) {
@@ -129,8 +136,8 @@ Result<bool> Commit::is_redelivery(const Prepared& prepared) {
   return seen->has_value();
 }
 
-// The very message was taken before, whatever named it then: its key may be forgotten, or made in another way now. What
-// the journal has is found by its key.
+// The very message was taken before, or published aside, whatever named it then: its key may be forgotten, or made in
+// another way now. What the journal has is found by its key.
 Result<bool> Commit::was_at_place(const Prepared& prepared) {
   const std::lock_guard lock(parts_.index_mutex);
   StreamPosition place = *prepared.position;

@@ -28,6 +28,7 @@ class Commit {
   Result<void> decide_all(CommitRequest& request);
   Result<Verdict> decide(Prepared& prepared);
   Result<Verdict> decide_known(Prepared& prepared, const Found& found);
+  Result<Verdict> kept_before(const Prepared& prepared, Verdict verdict);
   // Known by another key from here on. Returns where that is known from.
   Result<SeenIn> rename(Prepared& prepared, std::string key);
   Result<bool> is_redelivery(const Prepared& prepared);

@@ -110,7 +110,7 @@ Result<void> PositionLedger::prepare() {
   HOLDFAST_TRY(database_.prepare(
       write_stream_, "INSERT OR REPLACE INTO position_stream(stream, greatest, positions, floors) VALUES(?, ?, ?, ?)"));
   return database_.prepare(
-      below_, "SELECT row, last, positions FROM position_row WHERE stream = ? AND first < ? ORDER BY first LIMIT ?");
+      below_, "SELECT row, positions FROM position_row WHERE stream = ? AND first < ? ORDER BY first LIMIT ?");
 }
 
 Result<void> PositionLedger::load() {
@@ -249,9 +249,7 @@ Result<std::optional<std::uint64_t>> PositionLedger::first(std::uint64_t stream_
   const ResetAtEnd reset(above_);
   const auto found = above_.step();
   if (!found.ok()) return found.error();
-  if (*found) return std::optional(above_.u64(0));
-  const auto stream = streams_.find(stream_tag);
-  return stream == streams_.end() ? std::nullopt : std::optional(stream->second.greatest + 1);
+  return *found ? std::optional(above_.u64(0)) : std::nullopt;
 }
 
 Result<void> PositionLedger::note_floor(std::uint64_t stream_tag, std::uint64_t floor, Nanoseconds now,
@@ -266,20 +264,24 @@ std::uint64_t PositionLedger::forgettable_below(std::uint64_t stream_tag, Nanose
   return stream == streams_.end() ? 0 : stream->second.floors.aged(now, window);
 }
 
+// The last row that begins below the floor stays: it is what the stream is compared with when it has gone back.
 Result<bool> PositionLedger::forget_below(std::uint64_t stream_tag, std::uint64_t floor, std::size_t limit) {
   std::vector<std::uint64_t> old;
   std::uint64_t positions = 0;
-  bool more = true;
-  below_.bind(1, stream_tag).bind(2, std::min(floor, kTop)).bind(3, std::uint64_t{limit});
+  below_.bind(1, stream_tag).bind(2, std::min(floor, kTop)).bind(3, std::uint64_t{limit} + 1);
   {
     const ResetAtEnd reset(below_);
-    while (more) {
-      const auto row = below_.step();
-      if (!row.ok()) return row.error();
-      more = *row && below_.u64(1) < floor;
-      if (!more) break;
-      old.push_back(below_.u64(0));
-      positions += below_.u64(2);
+    std::uint64_t row = 0, positions_in_row = 0;
+    for (bool first = true;; first = false) {
+      const auto next = below_.step();
+      if (!next.ok()) return next.error();
+      if (!*next) break;
+      if (!first) {
+        old.push_back(row);
+        positions += positions_in_row;
+      }
+      row = below_.u64(0);
+      positions_in_row = below_.u64(1);
     }
   }
   if (old.empty()) return false;

@@ -46,14 +46,15 @@ class PositionLedger {
   Result<std::optional<PositionEntry>> find(const StreamPosition& position);
   // All of the greatest sequence at or below one. None: nothing is known there.
   Result<std::vector<PositionEntry>> last(std::uint64_t stream_tag, std::uint64_t at_or_below);
-  // The least sequence that is remembered; where all are forgotten, the one after the greatest.
+  // The least sequence that is remembered.
   Result<std::optional<std::uint64_t>> first(std::uint64_t stream_tag);
 
   // What lies below the floor could not be redelivered, as was told just now.
   Result<void> note_floor(std::uint64_t stream_tag, std::uint64_t floor, Nanoseconds now, Nanoseconds window);
   // Below what a stream's positions can be forgotten: the floor of a whole window. 0: nothing can.
   std::uint64_t forgettable_below(std::uint64_t stream_tag, Nanoseconds now, Nanoseconds window) const;
-  // Forgets at most `limit` rows that lie below the floor as a whole. True: there may be more.
+  // Forgets at most `limit` rows that lie below the floor as a whole, and never the last that begins there: of a stream
+  // that was there something is always known. True: there may be more.
   Result<bool> forget_below(std::uint64_t stream_tag, std::uint64_t floor, std::size_t limit);
 
   std::uint64_t positions(std::uint64_t stream_tag) const;

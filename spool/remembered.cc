@@ -74,6 +74,19 @@ Result<void> Spool::remember_places(std::span<const Arrival* const> arrivals) {
   return parts.checked(parts.apply(change, Durability::durable));
 }
 
+Result<bool> Spool::knows_place(const Arrival& arrival) {
+  Parts& parts = *parts_;
+  const Origin& origin = arrival.envelope.origin;
+  const std::lock_guard lock(parts.index_mutex);
+  for (const bool positional : {true, false}) {
+    const StreamPosition place{parts.stream_tag(origin.stream, positional), origin.sequence, origin.timestamp_ns};
+    const auto seen = parts.index->ledger().find(RecordId{}, place);
+    if (!seen) return parts.fail(seen.error());
+    if (seen->has_value()) return true;
+  }
+  return false;
+}
+
 void Spool::note_stream(const std::string& source, const StreamFloor& floor) {
   Parts& parts = *parts_;
   const std::lock_guard lock(parts.state_mutex);

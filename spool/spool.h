@@ -198,6 +198,8 @@ class Spool {
   Result<std::vector<Verdict>> put_batch(std::span<const Arrival> arrivals);
   // Of messages that went elsewhere (dead letters): durably, that they stood where they stood.
   Result<void> remember_places(std::span<const Arrival* const> arrivals);
+  // Of a message that may have gone elsewhere: the ledger knows its place.
+  Result<bool> knows_place(const Arrival& arrival);
   // Why the intake must pause now; nothing: it may pull. With hysteresis.
   Pressure pressure() const;
   // What was committed of a stream, whatever it is identified by: the places with the greatest sequence at or below one

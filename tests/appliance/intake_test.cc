@@ -147,6 +147,23 @@ TEST_F(DeadLetterTest, WhatIsRefused_IsPublishedAside_AndAcknowledgedOnceItIsSto
   EXPECT_EQ(world_.spool->status().in_custody, 1u);
 }
 
+// The server that has it knows its id for minutes, and the acknowledgement may have been lost for longer.
+TEST_F(DeadLetterTest, WhatWasPublishedAside_IsRecognised_AlsoAfterACut) {
+  for (int life = 1; life <= 3; ++life) {
+    arrive(1, 1);
+    source_.waiting.front().unreadable = Reason::undecodable_headers;
+    EXPECT_EQ(step(), IntakeRound::took);
+    EXPECT_EQ(source_.acknowledged.size(), static_cast<std::size_t>(life));
+    EXPECT_EQ(dead_target_->taken().size(), life == 1 ? 1u : 0u);
+    EXPECT_TRUE(quarantined().empty());
+    const VerdictTally tally = intake_->tallies()[static_cast<std::size_t>(Strategy::stream_sequence)];
+    EXPECT_EQ(tally.counts.duplicate_in_ledger, life == 1 ? 0u : 1u);
+    world_.forget();
+    world_.fs.lose_power(Loss::drop_all);
+    begin();
+  }
+}
+
 TEST_F(DeadLetterTest, WhatCannotBePublishedAside_GoesToQuarantine_AndIsCounted) {
   arrive(1, 2);
   source_.waiting.front().unreadable = Reason::undecodable_headers;

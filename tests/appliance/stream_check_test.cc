@@ -25,6 +25,7 @@ class World {
     if (stream_.count(delivered_) == 0) return;
     if (acknowledge) {
       ledger_.insert({delivered_, stream_[delivered_]});
+      known_.insert({delivered_, stream_[delivered_]});
       if (work_queue) stream_.erase(delivered_);
     } else {
       pending_.insert(delivered_);
@@ -42,6 +43,16 @@ class World {
     lost_memory_ = false;
   }
   void forget_before(std::uint64_t first) { stream_.erase(stream_.begin(), stream_.lower_bound(first)); }
+  // As where it keeps one message of a subject.
+  void keep_only(std::uint64_t first, std::uint64_t last) {
+    stream_.erase(stream_.begin(), stream_.lower_bound(first));
+    stream_.erase(stream_.upper_bound(last), stream_.end());
+  }
+  // But for the last before it.
+  void ledger_forgets_before(std::uint64_t first) {
+    const auto end = known_.lower_bound({first, INT64_MIN});
+    if (end != known_.begin()) known_.erase(known_.begin(), std::prev(end));
+  }
 
   Result<StreamVerdict> check(const StreamSeen& seen = {}) {
     StreamInfo stream;
@@ -55,7 +66,7 @@ class World {
     StreamQuestions questions;
     questions.committed = [&](std::uint64_t at_or_below) -> Result<std::vector<StreamPosition>> {
       std::vector<StreamPosition> found;
-      for (auto at = ledger_.upper_bound({at_or_below, INT64_MAX}); at != ledger_.begin();) {
+      for (auto at = known_.upper_bound({at_or_below, INT64_MAX}); at != known_.begin();) {
         --at;
         if (!found.empty() && found.back().sequence != at->first) break;
         found.push_back({0, at->first, at->second});
@@ -68,9 +79,11 @@ class World {
       if (at == stream_.end()) return std::optional<StoredMessage>{};
       return std::optional(StoredMessage{"s", at->first, at->second});
     };
-    questions.first = [&](const std::string&) -> Result<std::optional<StoredMessage>> {
-      if (stream_.empty()) return std::optional<StoredMessage>{};
-      return std::optional(StoredMessage{"s", stream_.begin()->first, stream_.begin()->second});
+    questions.next = [&](std::uint64_t at_or_above, const std::string&) -> Result<std::optional<StoredMessage>> {
+      ++asked;
+      const auto at = stream_.lower_bound(at_or_above);
+      if (at == stream_.end()) return std::optional<StoredMessage>{};
+      return std::optional(StoredMessage{"s", at->first, at->second});
     };
     // After a restart of ours nothing is in hand.
     questions.in_hand = [&](std::uint64_t sequence) { return !lost_memory_ && pending_.count(sequence) > 0; };
@@ -101,7 +114,7 @@ class World {
  private:
   std::uint64_t floor() const { return pending_.empty() ? delivered_ : *pending_.begin() - 1; }
   std::map<std::uint64_t, std::int64_t> stream_;
-  std::set<std::pair<std::uint64_t, std::int64_t>> ledger_;
+  std::set<std::pair<std::uint64_t, std::int64_t>> ledger_, known_;  // what was committed, and what is still known of it
   std::set<std::uint64_t> pending_;
   std::uint64_t last_ = 0, delivered_ = 0;
   std::int64_t clock_ = 1'000;
@@ -169,6 +182,39 @@ TEST(StreamCheck, UnacknowledgedOnes_ComeAgainToo) {
   EXPECT_EQ(world.check()->resume_at, 50u);
 }
 
+// None of the newest that were committed is there any more, but for one that was not.
+TEST(StreamCheck, AStreamWithLargeHoles_IsAskedWhatItHas) {
+  World world;
+  world.publish(150);
+  for (int i = 0; i < 150; ++i) world.hand_out(true);
+  world.keep_only(90, 90);
+  EXPECT_FALSE(world.check()->went_back) << "it stands where it stood";
+  world.go_back_to(100);
+  world.publish(1);
+  world.keep_only(101, 101);
+  world.publish(99);
+  world.keep_only(101, 101);
+  ASSERT_EQ(world.skipped(), std::vector<std::uint64_t>{101});
+  const auto verdict = world.check();
+  EXPECT_TRUE(verdict->went_back);
+  EXPECT_LE(verdict->resume_at, 101u);
+}
+
+// A copy that is older than all that the ledger knows: nothing tells what of it is new.
+TEST(StreamCheck, BackBehindWhatIsRemembered_IsAllAnew) {
+  World world;
+  world.publish(1000);
+  for (int i = 0; i < 1000; ++i) world.hand_out(true);
+  world.ledger_forgets_before(900);
+  EXPECT_FALSE(world.check()->went_back);
+  world.go_back_to(100);
+  world.publish(50);
+  ASSERT_EQ(world.skipped().size(), 50u);
+  const auto verdict = world.check();
+  EXPECT_TRUE(verdict->went_back);
+  EXPECT_EQ(verdict->resume_at, 0u);
+}
+
 TEST(StreamCheck, AnErrorOfAQuestion_IsNoVerdict) {
   StreamInfo stream;
   stream.last_sequence = 10;
@@ -208,6 +254,7 @@ TEST(StreamCheck, RandomHistories_NothingIsSkipped) {
     const int holes = up_to(30);
     for (int i = up_to(250); i > 0; --i) world.hand_out(up_to(100) >= holes);
     if (!world.work_queue && seed % 3 == 0) world.forget_before(random() % 100);
+    if (seed % 7 == 0) world.ledger_forgets_before(random() % 250);
     ASSERT_TRUE(world.skipped().empty());
     ASSERT_FALSE(world.check()->went_back);
     world.go_back_to(world.last() - random() % (world.last() + 1));

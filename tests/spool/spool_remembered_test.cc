@@ -126,6 +126,24 @@ TEST_P(SpoolRemembered, ADuplicate_AnswersForTheStream_AlsoAfterACut) {
   EXPECT_EQ(world_.spool->last_committed("TELEMETRY", 1000)->front().sequence, 50u);
 }
 
+// Nor is a message that equals an earlier conflict.
+TEST_P(SpoolRemembered, ARepeatedConflict_AnswersForTheStream_AlsoAfterACut) {
+  if (GetParam() == Strategy::stream_sequence) return;  // as above
+  ASSERT_EQ(put(1), VerdictKind::accepted);
+  Arrival other = message(1);
+  other.envelope.payload.push_back('!');
+  for (const std::uint64_t sequence : {50, 51}) {
+    other.envelope.origin.sequence = sequence;
+    const auto verdicts = world_.spool->put_batch(std::vector<Arrival>{other});
+    ASSERT_TRUE(verdicts.ok());
+    EXPECT_EQ(verdicts->front().kind, sequence == 50 ? VerdictKind::conflict : VerdictKind::duplicate);
+  }
+  world_.forget();
+  world_.fs.lose_power(Loss::drop_all);
+  ASSERT_TRUE(world_.open()) << world_.last_error;
+  EXPECT_EQ(world_.spool->last_committed("TELEMETRY", 1000)->front().sequence, 51u);
+}
+
 // Its place alone would have the duplicate taken for a redelivery of what nobody has.
 TEST(SpoolRememberedToo, ADuplicatesPlace_IsNeverThereWithoutItsRecord) {
   bool ended = false;
