@@ -26,7 +26,7 @@ const std::string& effect_key(const SqlRow& row) {
 struct Holding {
   std::optional<std::size_t> claimed_by;  // a row of this batch
   bool known = true;                      // it was found
-  std::string digest;                     // in hexadecimal; empty: none that could be compared
+  std::string digest;                     // of another than this batch's, in hexadecimal; empty: none to compare
 };
 using Holdings = std::map<std::string_view, Holding>;
 
@@ -70,7 +70,7 @@ class Transaction {
       case SqlMode::insert: {
         const auto holdings = insert_new(into_table(table_), table_.effect_column, effect_key, all, digest_in_table());
         if (!holdings.ok()) return holdings.error();
-        judge(*holdings, effect_key, all);
+        judge(*holdings, effect_key, all, digest_in_table());
         return {};
       }
       case SqlMode::append:
@@ -92,7 +92,7 @@ class Transaction {
     const auto holdings =
         insert_new(into_inbox(table_, batch_.inbox_digest), kInboxKey, delivery_key, all, batch_.inbox_digest);
     if (!holdings.ok()) return holdings.error();
-    judge(*holdings, delivery_key, all);
+    judge(*holdings, delivery_key, all, batch_.inbox_digest);
     Places fresh;
     for (const std::size_t place : all) {
       if (outcomes_[place].kind == OutcomeKind::delivered) fresh.push_back(place);
@@ -102,13 +102,19 @@ class Transaction {
     return effects.ok() ? Result<void>() : effects.error();
   }
 
-  void judge(const Holdings& holdings, KeyOf key_of, const Places& places) {
+  // Of the two that are behind one key.
+  bool is_other_content(const Holding& held, const SqlRow& row) const {
+    if (held.claimed_by) return rows_[*held.claimed_by].digest != row.digest;
+    return !held.digest.empty() && held.digest != to_hex(row.digest);
+  }
+
+  void judge(const Holdings& holdings, KeyOf key_of, const Places& places, bool digest) {
     for (const std::size_t place : places) {
       const Holding& held = holdings.at(key_of(rows_[place]));
       if (held.claimed_by == place) continue;
       if (!held.known) {
         outcomes_[place] = retry("contended");  // gone again: the next try finds out
-      } else if (!held.digest.empty() && held.digest != to_hex(rows_[place].digest)) {
+      } else if (digest && is_other_content(held, rows_[place])) {
         outcomes_[place] = rejected(Reason::exists_otherwise);
       } else {
         outcomes_[place] = accepted(OutcomeKind::duplicate);
@@ -148,7 +154,6 @@ class Transaction {
     for (const std::size_t place : places) {
       const auto [held, is_first] = holdings.try_emplace(key_of(rows_[place]));
       if (is_first) first.push_back(place);
-      if (is_first && digest) held->second.digest = to_hex(rows_[place].digest);
       if (is_first) held->second.claimed_by = place;
     }
     const Result<void> done = in_parts(first, into, [&](const Places& part) -> Result<void> {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "crypto/digest.h"
+#include "crypto/plain_digest.h"
 #include "crypto/text.h"
 #include "forwarder/utc_time.h"
 #include "spool/payload_field.h"
@@ -15,12 +15,9 @@ using Value = std::variant<SqlValue, Reason>;
 constexpr std::size_t kAroundValue = 16;  // what the protocols put around a value, and more
 
 std::array<std::uint8_t, 32> content_digest(const Envelope& envelope) {
-  const auto subject = sha256(as_bytes(envelope.subject));
-  const auto payload = sha256(envelope.payload);
-  std::array<std::uint8_t, 64> both{};
-  std::copy(subject.begin(), subject.end(), both.begin());
-  std::copy(payload.begin(), payload.end(), both.begin() + subject.size());
-  return sha256(both);
+  std::array<std::uint8_t, 8> subject_size{};
+  store_le(subject_size.data(), static_cast<std::uint64_t>(envelope.subject.size()));
+  return blake2b_256({subject_size, as_bytes(envelope.subject), envelope.payload});
 }
 
 Value text_value(std::string_view text) {

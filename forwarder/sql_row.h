@@ -19,7 +19,7 @@ struct SqlRow {
   std::size_t place = 0;  // of the record in its window
   std::string key;        // of the delivery, as it travels
   std::string effect;     // the effect's own key, likewise; empty: the table has none
-  // SHA-256 of the SHA-256 of the subject and the SHA-256 of the payload, one after the other: so that anybody with the
+  // BLAKE2b-256 of the subject's length (8 bytes, little-endian), the subject and the payload: so that anybody with the
   // message can recompute it. Headers do not count: another arrival of the same message may have others.
   std::array<std::uint8_t, 32> digest{};
   std::vector<SqlValue> values;  // one a column; may borrow from the record
