@@ -10,6 +10,7 @@
 
 #include "appliance/consumer_fit.h"
 #include "forwarder/file_content.h"
+#include "forwarder/nats_bucket.h"
 #include "spool/identity.h"
 #include "spool/priority.h"
 #include "spool/spool.h"
@@ -64,6 +65,11 @@ struct SourceConfig {
 
 struct NatsTargetConfig {
   NatsAddress address;
+  std::string stream;   // the only one that may take the records; empty: whichever does
+  std::string subject;  // a SubjectTemplate; empty: as it is
+  std::string bucket;   // of keys and values; empty: a stream
+  std::string key;      // a SubjectTemplate; empty: the wire key
+  ExistingValue existing = ExistingValue::fail;
 };
 
 struct FileTargetConfig {

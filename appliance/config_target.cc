@@ -9,6 +9,19 @@ constexpr std::uint64_t kGiB = 1ull << 30;
 TargetSettings read_nats(ConfigTable& in) {
   NatsTargetConfig nats;
   read_address(in, nats.address);
+  in.text("stream", nats.stream, nats_name_rule);
+  in.text("subject", nats.subject, subject_template_rule);
+  in.text("bucket", nats.bucket, bucket_rule);
+  in.text("key", nats.key, key_template_rule);
+  in.choice<ExistingValue>(
+      "existing", nats.existing,
+      {{"fail", ExistingValue::fail}, {"skip", ExistingValue::skip}, {"replace", ExistingValue::replace}});
+  for (const char* key : {"stream", "subject"}) {
+    if (in.has("bucket") && in.has(key)) in.complain(key, "cannot be used together with bucket, which has its own");
+  }
+  for (const char* key : {"key", "existing"}) {
+    if (!in.has("bucket") && in.has(key)) in.complain(key, "is for a bucket; name one, or leave it out");
+  }
   return nats;
 }
 

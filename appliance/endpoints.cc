@@ -23,6 +23,10 @@ std::unique_ptr<Target> make(const NatsTargetConfig& config, const std::string& 
   NatsTargetOptions options;
   options.site = site;
   options.nats = nats_options(config.address, name);
+  options.to.stream = config.stream;
+  options.to.subject = SubjectTemplate::parse(config.subject);  // nothing of an empty one
+  if (!config.bucket.empty())
+    options.to.bucket = NatsBucket{config.bucket, SubjectTemplate::parse(config.key), config.existing};
   return std::make_unique<NatsTarget>(std::move(options));
 }
 

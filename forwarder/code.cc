@@ -25,6 +25,8 @@ constexpr Code kCodes[] = {
     {"stream_full", "the stream is at its limit"},
     {"stream_sealed", "the stream is sealed"},
     {"no_resources", "the server has no room"},
+    {"key_taken", "another writer was at the key in the same moment"},
+    {"look_not_permitted", "the user may not read what the bucket has (STREAM.MSG.GET)"},
     {"in_progress", "the server is still storing it"},
     {"unknown_error", "the server gave an error that is not known here"},
     {"disk_full", "the target's disk is full"},

@@ -12,6 +12,7 @@
 #include "forwarder/file_target.h"
 #include "forwarder/nats_target.h"
 #include "tests/forwarder/delivered.h"
+#include "tests/forwarder/nats_bucket_world.h"
 #include "tests/forwarder/target_worlds.h"
 #include "tests/support/jetstream_client.h"
 #include "tests/support/nats_server.h"
@@ -141,6 +142,7 @@ std::vector<TargetCase> all_targets() {
       {"RawFiles", [] { return std::make_unique<FileWorld>(FileFormat::raw); }},
       {"JsonFiles", [] { return std::make_unique<FileWorld>(FileFormat::json); }},
       {"Nats", [] { return std::make_unique<NatsWorld>(); }},
+      {"NatsBucket", [] { return std::make_unique<NatsBucketWorld>(); }},
   };
 }
 
