@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "appliance/consumer_fit.h"
+#include "forwarder/compression.h"
 #include "forwarder/file_content.h"
+#include "forwarder/file_name.h"
 #include "forwarder/nats_bucket.h"
 #include "spool/identity.h"
 #include "spool/priority.h"
@@ -75,6 +77,8 @@ struct NatsTargetConfig {
 struct FileTargetConfig {
   std::string directory;  // absolute
   FileFormat format = FileFormat::json;
+  FileLayout layout = FileLayout::flat;
+  Compression compression = Compression::none;
 };
 
 using TargetSettings = std::variant<NatsTargetConfig, FileTargetConfig>;

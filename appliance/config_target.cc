@@ -29,6 +29,10 @@ TargetSettings read_file(ConfigTable& in) {
   FileTargetConfig file;
   in.required_text("directory", file.directory, path_rule);
   in.choice<FileFormat>("format", file.format, {{"json", FileFormat::json}, {"raw", FileFormat::raw}});
+  in.choice<FileLayout>("layout", file.layout,
+                        {{"flat", FileLayout::flat}, {"date", FileLayout::date}, {"subject", FileLayout::subject}});
+  in.choice<Compression>("compression", file.compression,
+                         {{"none", Compression::none}, {"gzip", Compression::gzip}, {"zstd", Compression::zstd}});
   return file;
 }
 

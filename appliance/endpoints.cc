@@ -33,6 +33,8 @@ std::unique_ptr<Target> make(const NatsTargetConfig& config, const std::string& 
 std::unique_ptr<Target> make(const FileTargetConfig& config, const std::string& name, const std::string& site) {
   FileTargetOptions options;
   options.format = config.format;
+  options.layout = config.layout;
+  options.compression = config.compression;
   options.writer = site + '-' + name;
   return std::make_unique<FileTarget>([directory = config.directory] { return open_posix_file_system(directory); },
                                       std::move(options));

@@ -32,6 +32,7 @@ constexpr Code kCodes[] = {
     {"disk_full", "the target's disk is full"},
     {"directory_missing", "the target's directory is not there"},
     {"directory_refused", "the target's directory may not be written"},
+    {"directory_taken", "something else has the name of a directory there"},
     {"name_taken", "another process is writing the file"},
 };
 

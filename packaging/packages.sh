@@ -46,7 +46,7 @@ packages_for() {
         boost=$(boost_version)
         echo g++ cmake ninja-build pkg-config \
           "libboost${boost:-1.81}-dev" "libboost-json${boost:-1.81}-dev" \
-          libnats-dev libsodium-dev libsqlite3-dev libsystemd-dev \
+          libnats-dev libsodium-dev libsqlite3-dev libsystemd-dev zlib1g-dev libzstd-dev \
           libfmt-dev libspdlog-dev libtomlplusplus-dev libcli11-dev ;;
       demo) echo nats-server ;;
       test) echo libgtest-dev nats-server openssl systemd patch ;;

@@ -28,6 +28,8 @@ const std::map<std::string, Names> kDoors = {
     {"sodium.h", {"crypto/"}},
     {"sqlite3.h", {"spool/database.cc", "spool/database_vfs.cc"}},
     {"nats/", {"forwarder/nats_connection"}},
+    {"zlib.h", {"forwarder/gzip.cc"}},
+    {"zstd.h", {"forwarder/zstd.cc"}},
     {"toml++/", {"appliance/config_table.cc"}},
     {"CLI/", {"appliance/command_line.cc"}},
     {"spdlog/", {"appliance/log.cc"}},
