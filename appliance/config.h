@@ -79,6 +79,9 @@ struct FileTargetConfig {
   FileFormat format = FileFormat::json;
   FileLayout layout = FileLayout::flat;
   Compression compression = Compression::none;
+  bool archive = false;  // format = "ndjson": lines of a file that is rotated
+  std::uint64_t rotate_bytes = 64u << 20;
+  Nanoseconds rotate_after = std::chrono::hours(1);
 };
 
 using TargetSettings = std::variant<NatsTargetConfig, FileTargetConfig>;

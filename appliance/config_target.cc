@@ -1,9 +1,12 @@
 #include "appliance/config_target.h"
 
+#include <tuple>
+
 namespace holdfast {
 namespace {
 
 constexpr std::uint64_t kKiB = 1ull << 10;
+constexpr std::uint64_t kMiB = 1ull << 20;
 constexpr std::uint64_t kGiB = 1ull << 30;
 
 TargetSettings read_nats(ConfigTable& in) {
@@ -28,11 +31,24 @@ TargetSettings read_nats(ConfigTable& in) {
 TargetSettings read_file(ConfigTable& in) {
   FileTargetConfig file;
   in.required_text("directory", file.directory, path_rule);
-  in.choice<FileFormat>("format", file.format, {{"json", FileFormat::json}, {"raw", FileFormat::raw}});
+  using Form = std::pair<FileFormat, bool>;  // and whether it is an archive
+  Form form{file.format, false};
+  in.choice<Form>(
+      "format", form,
+      {{"json", {FileFormat::json, false}}, {"raw", {FileFormat::raw, false}}, {"ndjson", {FileFormat::json, true}}});
+  std::tie(file.format, file.archive) = form;
   in.choice<FileLayout>("layout", file.layout,
                         {{"flat", FileLayout::flat}, {"date", FileLayout::date}, {"subject", FileLayout::subject}});
   in.choice<Compression>("compression", file.compression,
                          {{"none", Compression::none}, {"gzip", Compression::gzip}, {"zstd", Compression::zstd}});
+  in.bytes("rotate_bytes", file.rotate_bytes, kMiB, 16 * kGiB);
+  in.duration("rotate_after", file.rotate_after, std::chrono::seconds(1), std::chrono::hours(24 * 365));
+  for (const char* key : {"layout", "compression"}) {
+    if (file.archive && in.has(key)) in.complain(key, "is for one file a record, not for format = \"ndjson\"");
+  }
+  for (const char* key : {"rotate_bytes", "rotate_after"}) {
+    if (!file.archive && in.has(key)) in.complain(key, "is for format = \"ndjson\" alone");
+  }
   return file;
 }
 

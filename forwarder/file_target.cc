@@ -4,6 +4,7 @@
 #include <set>
 #include <vector>
 
+#include "forwarder/disk_failure.h"
 #include "spool/path.h"
 
 namespace holdfast {
@@ -13,27 +14,6 @@ namespace {
 constexpr std::size_t kWorthSyncingWhole = 16;
 // How much longer than ours the file of the same record may be: another arrival's headers.
 constexpr std::size_t kMostOtherHeaders = 64u << 20;
-
-// What an error says of everything that is still to be written; nothing: it says nothing of any record.
-std::optional<Outcome> outcome_of(const Error& error) {
-  switch (error.kind) {
-    case ErrorKind::full:
-      return retry("disk_full");
-    case ErrorKind::not_found:
-      return hold_target("directory_missing");
-    case ErrorKind::invalid:
-      return hold_target("directory_refused");
-    default:
-      return std::nullopt;
-  }
-}
-
-// The text of a file system's error names the file, and the file is named after the key (I7): only its end is kept.
-Error failed(const char* verb, const Error& error) {
-  const std::size_t colon = error.text.rfind(": ");
-  const std::string why = colon == std::string::npos ? error_kind_text(error.kind) : error.text.substr(colon + 2);
-  return {ErrorKind::unavailable, std::string("cannot ") + verb + " the target's directory: " + why};
-}
 
 // One window on its way into the directory.
 class Round {
@@ -111,8 +91,8 @@ Result<void> Round::write_all() {
     if (interrupted_.exchange(false)) return Error{ErrorKind::unavailable, "interrupted"};
     const Result<void> written = write_one(place);
     if (written.ok()) continue;
-    const std::optional<Outcome> rest = outcome_of(written.error());
-    if (!rest) return failed("write to", written.error());
+    const std::optional<Outcome> rest = outcome_of_disk(written.error());
+    if (!rest) return disk_failed("write to", written.error());
     for (std::size_t left = place; left < window_.size(); ++left) report_(left, *rest);
     return {};
   }
@@ -198,7 +178,7 @@ Result<void> Round::write_temporary(const std::string& name, ByteView bytes) {
 Result<void> Round::sync_whole() {
   if (!syncs_whole_ || written_.empty()) return {};
   const Result<void> synced = fs_.sync_all();
-  return synced.ok() ? synced : failed("sync", synced.error());
+  return synced.ok() ? synced : disk_failed("sync", synced.error());
 }
 
 Result<void> Round::name_all() {
@@ -216,8 +196,8 @@ Result<void> Round::name_all() {
       report_(written.place, retry("name_taken"));
       continue;
     }
-    const std::optional<Outcome> said = outcome_of(renamed.error());
-    if (!said) return failed("name a file in", renamed.error());
+    const std::optional<Outcome> said = outcome_of_disk(renamed.error());
+    if (!said) return disk_failed("name a file in", renamed.error());
     report_(written.place, *said);
   }
   return {};
@@ -227,10 +207,10 @@ Result<void> Round::name_all() {
 Result<void> Round::sync_names() {
   if (syncs_whole_ && named_.size() >= kWorthSyncingWhole) {
     const Result<void> synced = fs_.sync_all();
-    return synced.ok() ? synced : failed("sync", synced.error());
+    return synced.ok() ? synced : disk_failed("sync", synced.error());
   }
   for (const std::string& directory : named_) {
-    if (auto synced = fs_.sync_directory(directory); !synced.ok()) return failed("sync", synced.error());
+    if (auto synced = fs_.sync_directory(directory); !synced.ok()) return disk_failed("sync", synced.error());
   }
   return {};
 }
@@ -250,8 +230,8 @@ void sweep(FileSystem& fs, const std::string& writer) {
 Result<void> FileTarget::deliver(std::span<const Delivery> window, const Report& report) {
   auto directory = open_();
   if (!directory.ok()) {
-    const std::optional<Outcome> all = outcome_of(directory.error());
-    if (!all) return failed("open", directory.error());
+    const std::optional<Outcome> all = outcome_of_disk(directory.error());
+    if (!all) return disk_failed("open", directory.error());
     for (std::size_t place = 0; place < window.size(); ++place) report(place, *all);
     return {};
   }

@@ -35,6 +35,21 @@ TEST(ConfigFileTarget, LayoutAndCompression_AreRead) {
   EXPECT_EQ(target_of("layout = \"date\"\ncompression = \"gzip\"\n").compression, Compression::gzip);
 }
 
+TEST(ConfigFileTarget, AnArchive_HasItsRotation_AndNoFilesOfItsRecords) {
+  EXPECT_FALSE(target_of("").archive);
+  const FileTargetConfig archive = target_of("format = \"ndjson\"\nrotate_bytes = \"1MiB\"\nrotate_after = \"5s\"\n");
+  EXPECT_TRUE(archive.archive);
+  EXPECT_EQ(archive.rotate_bytes, 1u << 20);
+  EXPECT_EQ(archive.rotate_after, std::chrono::seconds(5));
+  EXPECT_EQ(target_of("format = \"ndjson\"\n").rotate_bytes, 64u << 20);
+  EXPECT_EQ(errors_of("format = \"ndjson\"\nlayout = \"date\"\ncompression = \"gzip\""),
+            "target.layout is for one file a record, not for format = \"ndjson\"\n"
+            "target.compression is for one file a record, not for format = \"ndjson\"\n");
+  EXPECT_EQ(errors_of("rotate_bytes = \"1MiB\"\nrotate_after = \"5s\""),
+            "target.rotate_bytes is for format = \"ndjson\" alone\n"
+            "target.rotate_after is for format = \"ndjson\" alone\n");
+}
+
 TEST(ConfigFileTarget, WhatCannotBe_IsNamed) {
   EXPECT_NE(errors_of("layout = \"deep\"").find("target.layout"), std::string::npos);
   EXPECT_NE(errors_of("compression = \"lz4\"").find("target.compression"), std::string::npos);
