@@ -307,7 +307,7 @@ std::string create_stream_request(const StreamRequest& request) {
                                       {"max_age", 0},
                                       {"max_msg_size", request.max_message_bytes},
                                       {"discard", request.discard_new ? "new" : "old"},
-                                      {"num_replicas", 1},
+                                      {"num_replicas", request.replicas},
                                       {"duplicate_window", request.duplicate_window.count()}});
 }
 
