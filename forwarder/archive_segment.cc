@@ -164,6 +164,21 @@ std::optional<std::uint64_t> archive_file_number(std::string_view writer, std::s
   return number;
 }
 
+Result<std::vector<ArchiveMark>> read_segment(FileSystem& fs, const std::string& path) {
+  const auto file = fs.open(path, OpenMode::read);
+  if (!file.ok()) return file.error();
+  const auto size = (*file)->size();
+  if (!size.ok()) return size.error();
+  Scan scan;
+  std::atomic<bool> never = false;
+  HOLDFAST_TRY(each_chunk(**file, 0, *size, never, [&](std::uint64_t, ByteView bytes) {
+    scan.take(as_text(bytes));
+    return Result<void>();
+  }));
+  scan.finish();
+  return scan.marks_before(std::nullopt);
+}
+
 Result<SegmentContent> recover_segment(FileSystem& fs, const std::string& path, bool open,
                                        std::atomic<bool>& interrupted) {
   auto file = fs.open(path, OpenMode::write);

@@ -36,6 +36,9 @@ struct SegmentContent {
   std::uint64_t size = 0;          // of the file, afterwards
 };
 
+// The whole lines as they are there to be read, and nothing touched: for who only looks.
+Result<std::vector<ArchiveMark>> read_segment(FileSystem& fs, const std::string& path);
+
 // `open`: it will be written to, so what is torn is cut off. Of a closed one whatever is whole counts.
 Result<SegmentContent> recover_segment(FileSystem& fs, const std::string& path, bool open,
                                        std::atomic<bool>& interrupted);

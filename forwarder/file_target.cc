@@ -55,11 +55,7 @@ class Round {
   std::string directory_of(std::size_t place) const {
     return record_directory(options_.layout, window_[place].record->envelope);
   }
-  std::string name_of(std::size_t place) const {
-    const std::string suffix = std::string(file_suffix(options_.format)) + compression_suffix(options_.compression);
-    const std::string directory = directory_of(place);
-    return (directory.empty() ? "" : directory + '/') + record_file_name(window_[place].wire_key, suffix);
-  }
+  std::string name_of(std::size_t place) const { return record_path(window_[place], options_); }
 
   Result<void> write_all();
   Result<void> write_one(std::size_t place);
@@ -226,6 +222,12 @@ void sweep(FileSystem& fs, const std::string& writer) {
 }
 
 }  // namespace
+
+std::string record_path(const Delivery& delivery, const FileTargetOptions& options) {
+  const std::string suffix = std::string(file_suffix(options.format)) + compression_suffix(options.compression);
+  const std::string directory = record_directory(options.layout, delivery.record->envelope);
+  return (directory.empty() ? "" : directory + '/') + record_file_name(delivery.wire_key, suffix);
+}
 
 Result<void> FileTarget::deliver(std::span<const Delivery> window, const Report& report) {
   auto directory = open_();

@@ -41,6 +41,9 @@ struct FileTargetOptions {
 // Opens the directory: open_posix_file_system of its path.
 using OpenDirectory = std::function<Result<std::unique_ptr<FileSystem>>()>;
 
+// Where a record's file is, beneath the directory.
+std::string record_path(const Delivery& delivery, const FileTargetOptions& options);
+
 class FileTarget : public Target {
  public:
   FileTarget(OpenDirectory open, FileTargetOptions options) : open_(std::move(open)), options_(std::move(options)) {}
