@@ -9,8 +9,11 @@
 #include <vector>
 
 #include "appliance/consumer_fit.h"
+#include "forwarder/compression.h"
 #include "forwarder/file_content.h"
+#include "forwarder/file_name.h"
 #include "forwarder/http_target.h"
+#include "forwarder/nats_bucket.h"
 #include "forwarder/sql_options.h"
 #include "spool/identity.h"
 #include "spool/priority.h"
@@ -66,11 +69,21 @@ struct SourceConfig {
 
 struct NatsTargetConfig {
   NatsAddress address;
+  std::string stream;   // the only one that may take the records; empty: whichever does
+  std::string subject;  // a SubjectTemplate; empty: as it is
+  std::string bucket;   // of keys and values; empty: a stream
+  std::string key;      // a SubjectTemplate; empty: the wire key
+  ExistingValue existing = ExistingValue::fail;
 };
 
 struct FileTargetConfig {
   std::string directory;  // absolute
   FileFormat format = FileFormat::json;
+  FileLayout layout = FileLayout::flat;
+  Compression compression = Compression::none;
+  bool archive = false;  // format = "ndjson": lines of a file that is rotated
+  std::uint64_t rotate_bytes = 64u << 20;
+  Nanoseconds rotate_after = std::chrono::hours(1);
 };
 
 struct HttpTargetConfig {

@@ -8,6 +8,7 @@
 #include "appliance/config_sql.h"
 #include "appliance/consumer_fit.h"
 #include "appliance/quantity.h"
+#include "forwarder/nats_bucket.h"
 #include "forwarder/nats_url.h"
 #include "forwarder/utc_time.h"
 #include "spool/subject.h"
@@ -254,6 +255,25 @@ const char* pattern_rule(std::string_view value) {
 const char* subject_rule(std::string_view value) {
   const bool right = pattern_rule(value) == nullptr && value.find_first_of("*>") == std::string_view::npos;
   return right ? nullptr : "must be a subject without wildcards, like \"dead.telemetry\"";
+}
+
+const char* subject_template_rule(std::string_view value) {
+  const auto parsed = SubjectTemplate::parse(value);
+  const bool right = parsed && value.size() <= kMaxSubject && valid_subject(parsed->shape());
+  return right ? nullptr
+               : "must be a subject with {subject}, {site}, {stream}, {key} or {1} to {99} in it, like "
+                 "\"site.{site}.{subject}\"";
+}
+
+const char* bucket_rule(std::string_view value) {
+  return valid_bucket_name(value) ? nullptr : "must be the name of a bucket: letters, digits, '-' and '_'";
+}
+
+const char* key_template_rule(std::string_view value) {
+  const bool right = value.size() <= kMaxSubject && valid_key_template(value);
+  return right ? nullptr
+               : "must be a key with {key}, {subject}, {site}, {stream} or {1} to {99} in it, like \"{site}/{2}\": "
+                 "letters, digits, '-', '_', '/' and single dots between them";
 }
 
 const char* deliver_policy_rule(std::string_view value) {

@@ -18,7 +18,10 @@ const char* socket_rule(std::string_view value);
 const char* nats_name_rule(std::string_view value);  // of a stream, a consumer
 const char* nats_url_rule(std::string_view value);
 const char* pattern_rule(std::string_view value);
-const char* subject_rule(std::string_view value);  // without wildcards
+const char* subject_rule(std::string_view value);
+const char* subject_template_rule(std::string_view value);
+const char* bucket_rule(std::string_view value);
+const char* key_template_rule(std::string_view value);  // without wildcards
 const char* deliver_policy_rule(std::string_view value);
 const char* time_rule(std::string_view value);
 const char* duration_rule(std::string_view value);

@@ -1,6 +1,7 @@
 #include "appliance/endpoints.h"
 
 #include "appliance/nats_source.h"
+#include "forwarder/archive_target.h"
 #include "forwarder/file_target.h"
 #include "forwarder/nats_target.h"
 #include "forwarder/sql_target.h"
@@ -24,15 +25,29 @@ std::unique_ptr<Target> make(const NatsTargetConfig& config, const std::string& 
   NatsTargetOptions options;
   options.site = site;
   options.nats = nats_options(config.address, name);
+  options.to.stream = config.stream;
+  options.to.subject = SubjectTemplate::parse(config.subject);  // nothing of an empty one
+  if (!config.bucket.empty())
+    options.to.bucket = NatsBucket{config.bucket, SubjectTemplate::parse(config.key), config.existing};
   return std::make_unique<NatsTarget>(std::move(options));
 }
 
 std::unique_ptr<Target> make(const FileTargetConfig& config, const std::string& name, const std::string& site) {
+  const OpenDirectory open = [directory = config.directory] { return open_posix_file_system(directory); };
+  const std::string writer = site + '-' + name;
+  if (config.archive) {
+    ArchiveOptions options;
+    options.writer = writer;
+    options.rotate_bytes = config.rotate_bytes;
+    options.rotate_after = config.rotate_after;
+    return std::make_unique<ArchiveTarget>(open, std::move(options));
+  }
   FileTargetOptions options;
   options.format = config.format;
-  options.writer = site + '-' + name;
-  return std::make_unique<FileTarget>([directory = config.directory] { return open_posix_file_system(directory); },
-                                      std::move(options));
+  options.layout = config.layout;
+  options.compression = config.compression;
+  options.writer = writer;
+  return std::make_unique<FileTarget>(open, std::move(options));
 }
 
 std::unique_ptr<Target> make(const HttpTargetConfig& config, const std::string& name, const std::string& site) {

@@ -1,9 +1,11 @@
 #include "forwarder/file_target.h"
 
 #include <optional>
+#include <set>
 #include <vector>
 
-#include "forwarder/file_name.h"
+#include "forwarder/disk_failure.h"
+#include "spool/path.h"
 
 namespace holdfast {
 namespace {
@@ -12,27 +14,6 @@ namespace {
 constexpr std::size_t kWorthSyncingWhole = 16;
 // How much longer than ours the file of the same record may be: another arrival's headers.
 constexpr std::size_t kMostOtherHeaders = 64u << 20;
-
-// What an error says of everything that is still to be written; nothing: it says nothing of any record.
-std::optional<Outcome> outcome_of(const Error& error) {
-  switch (error.kind) {
-    case ErrorKind::full:
-      return retry("disk_full");
-    case ErrorKind::not_found:
-      return hold_target("directory_missing");
-    case ErrorKind::invalid:
-      return hold_target("directory_refused");
-    default:
-      return std::nullopt;
-  }
-}
-
-// The text of a file system's error names the file, and the file is named after the key (I7): only its end is kept.
-Error failed(const char* verb, const Error& error) {
-  const std::size_t colon = error.text.rfind(": ");
-  const std::string why = colon == std::string::npos ? error_kind_text(error.kind) : error.text.substr(colon + 2);
-  return {ErrorKind::unavailable, std::string("cannot ") + verb + " the target's directory: " + why};
-}
 
 // One window on its way into the directory.
 class Round {
@@ -63,9 +44,7 @@ class Round {
     HOLDFAST_TRY(write_all());
     HOLDFAST_TRY(sync_whole());
     HOLDFAST_TRY(name_all());
-    if (any_named_) {
-      if (auto synced = fs_.sync_directory(""); !synced.ok()) return failed("sync", synced.error());
-    }
+    HOLDFAST_TRY(sync_names());
     for (const Written& written : written_) {
       if (!written.named) continue;
       report_(written.place, accepted(written.replaces ? OutcomeKind::duplicate : OutcomeKind::delivered));
@@ -73,16 +52,19 @@ class Round {
     return {};
   }
 
-  std::string name_of(std::size_t place) const {
-    return record_file_name(window_[place].wire_key, file_suffix(options_.format));
+  std::string directory_of(std::size_t place) const {
+    return record_directory(options_.layout, window_[place].record->envelope);
   }
+  std::string name_of(std::size_t place) const { return record_path(window_[place], options_); }
 
   Result<void> write_all();
   Result<void> write_one(std::size_t place);
+  Result<bool> make_way(const std::string& directory);
   Result<There> look(const std::string& name, const FileContent& content, Bytes& existing);
   Result<void> write_temporary(const std::string& name, ByteView bytes);
   Result<void> sync_whole();
   Result<void> name_all();
+  Result<void> sync_names();
 
   FileSystem& fs_;
   const FileTargetOptions& options_;
@@ -90,7 +72,8 @@ class Round {
   const Report& report_;
   std::atomic<bool>& interrupted_;
   bool syncs_whole_ = false;
-  bool any_named_ = false;
+  std::set<std::string> there_;  // directories that are
+  std::set<std::string> named_;  // those that hold a new name, or hold one that does
   std::vector<Written> written_;
 };
 
@@ -104,8 +87,8 @@ Result<void> Round::write_all() {
     if (interrupted_.exchange(false)) return Error{ErrorKind::unavailable, "interrupted"};
     const Result<void> written = write_one(place);
     if (written.ok()) continue;
-    const std::optional<Outcome> rest = outcome_of(written.error());
-    if (!rest) return failed("write to", written.error());
+    const std::optional<Outcome> rest = outcome_of_disk(written.error());
+    if (!rest) return disk_failed("write to", written.error());
     for (std::size_t left = place; left < window_.size(); ++left) report_(left, *rest);
     return {};
   }
@@ -113,6 +96,12 @@ Result<void> Round::write_all() {
 }
 
 Result<void> Round::write_one(std::size_t place) {
+  const Result<bool> way = make_way(directory_of(place));
+  if (!way.ok()) return way.error();
+  if (!*way) {
+    report_(place, hold_lane("directory_taken"));
+    return {};
+  }
   const FileContent content(*window_[place].record, window_[place].wire_key, options_.format);
   Bytes existing;
   const Result<There> there = look(name_of(place), content, existing);
@@ -123,13 +112,30 @@ Result<void> Round::write_one(std::size_t place) {
   }
   const bool replaces = *there == There::same_record;
   const std::string temporary = temporary_file_name(options_.writer, place);
-  const Result<void> written = write_temporary(temporary, replaces ? existing : content.bytes());
+  const Result<void> written =
+      write_temporary(temporary, replaces ? existing : compress(content.bytes(), options_.compression));
   if (written.ok()) {
     written_.push_back({place, temporary, replaces, false});
   } else {
     (void)fs_.remove(temporary);
   }
   return written;
+}
+
+// False: something else than a directory is in the way.
+Result<bool> Round::make_way(const std::string& directory) {
+  if (directory.empty() || there_.contains(directory)) return true;
+  const auto above = make_way(parent_path(directory));
+  if (!above.ok() || !*above) return above;
+  const Result<void> made = fs_.make_directory(directory);
+  if (!made.ok() && made.error().kind != ErrorKind::exists) return made.error();
+  if (!made.ok()) {
+    const auto info = fs_.inspect(directory);
+    if (!info.ok()) return info.error();
+    if (info->type != NameType::directory) return false;
+  }
+  there_.insert(directory);
+  return true;
 }
 
 Result<Round::There> Round::look(const std::string& name, const FileContent& content, Bytes& existing) {
@@ -142,7 +148,8 @@ Result<Round::There> Round::look(const std::string& name, const FileContent& con
   if (!bytes.ok() && bytes.error().kind == ErrorKind::invalid) return There::something_else;  // it may not be read
   if (!bytes.ok()) return bytes.error();
   existing = *std::move(bytes);
-  return content.is_same_record(existing) ? There::same_record : There::something_else;
+  const auto opened = decompress(existing, options_.compression, limit);
+  return opened && content.is_same_record(*opened) ? There::same_record : There::something_else;
 }
 
 Result<void> Round::write_temporary(const std::string& name, ByteView bytes) {
@@ -167,7 +174,7 @@ Result<void> Round::write_temporary(const std::string& name, ByteView bytes) {
 Result<void> Round::sync_whole() {
   if (!syncs_whole_ || written_.empty()) return {};
   const Result<void> synced = fs_.sync_all();
-  return synced.ok() ? synced : failed("sync", synced.error());
+  return synced.ok() ? synced : disk_failed("sync", synced.error());
 }
 
 Result<void> Round::name_all() {
@@ -175,16 +182,31 @@ Result<void> Round::name_all() {
     const Rename how = written.replaces ? Rename::replace : Rename::no_replace;
     const Result<void> renamed = fs_.rename(written.temporary, name_of(written.place), how);
     written.named = renamed.ok();
-    any_named_ |= renamed.ok();
-    if (renamed.ok()) continue;
+    if (renamed.ok()) {
+      std::string directory = directory_of(written.place);
+      while (named_.insert(directory).second && !directory.empty()) directory = parent_path(directory);
+      continue;
+    }
     // Somebody was there first: the next time shows who.
     if (renamed.error().kind == ErrorKind::exists) {
       report_(written.place, retry("name_taken"));
       continue;
     }
-    const std::optional<Outcome> said = outcome_of(renamed.error());
-    if (!said) return failed("name a file in", renamed.error());
+    const std::optional<Outcome> said = outcome_of_disk(renamed.error());
+    if (!said) return disk_failed("name a file in", renamed.error());
     report_(written.place, *said);
+  }
+  return {};
+}
+
+// A directory that was there already may be one whose own name an earlier life did not sync.
+Result<void> Round::sync_names() {
+  if (syncs_whole_ && named_.size() >= kWorthSyncingWhole) {
+    const Result<void> synced = fs_.sync_all();
+    return synced.ok() ? synced : disk_failed("sync", synced.error());
+  }
+  for (const std::string& directory : named_) {
+    if (auto synced = fs_.sync_directory(directory); !synced.ok()) return disk_failed("sync", synced.error());
   }
   return {};
 }
@@ -201,11 +223,17 @@ void sweep(FileSystem& fs, const std::string& writer) {
 
 }  // namespace
 
+std::string record_path(const Delivery& delivery, const FileTargetOptions& options) {
+  const std::string suffix = std::string(file_suffix(options.format)) + compression_suffix(options.compression);
+  const std::string directory = record_directory(options.layout, delivery.record->envelope);
+  return (directory.empty() ? "" : directory + '/') + record_file_name(delivery.wire_key, suffix);
+}
+
 Result<void> FileTarget::deliver(std::span<const Delivery> window, const Report& report) {
   auto directory = open_();
   if (!directory.ok()) {
-    const std::optional<Outcome> all = outcome_of(directory.error());
-    if (!all) return failed("open", directory.error());
+    const std::optional<Outcome> all = outcome_of_disk(directory.error());
+    if (!all) return disk_failed("open", directory.error());
     for (std::size_t place = 0; place < window.size(); ++place) report(place, *all);
     return {};
   }

@@ -68,6 +68,9 @@ std::string stream_info_subject(std::string_view stream) {
 std::string get_message_subject(std::string_view stream) {
   return api_subject("STREAM.MSG.GET", stream);
 }
+std::string delete_message_subject(std::string_view stream) {
+  return api_subject("STREAM.MSG.DELETE", stream);
+}
 std::string consumer_info_subject(std::string_view stream, std::string_view consumer) {
   return api_subject("CONSUMER.INFO", stream, consumer);
 }

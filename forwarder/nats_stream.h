@@ -21,6 +21,7 @@ struct StreamRequest {
   bool discard_new = false;
   Nanoseconds duplicate_window = std::chrono::minutes(2);
   bool file_storage = true;
+  int replicas = 1;
 };
 std::string create_stream_request(const StreamRequest& request);
 std::string create_stream_subject(std::string_view stream);

@@ -114,7 +114,7 @@ std::string format_time(std::int64_t ns_since_1970) {
   constexpr std::int64_t kSecond = 1'000'000'000;
   constexpr std::int64_t kDay = 86'400;
   const std::int64_t ns = ((ns_since_1970 % kSecond) + kSecond) % kSecond;
-  const std::int64_t seconds = (ns_since_1970 - ns) / kSecond;
+  const std::int64_t seconds = ns_since_1970 / kSecond - (ns_since_1970 % kSecond < 0 ? 1 : 0);
   const std::int64_t of_day = ((seconds % kDay) + kDay) % kDay;
   const Date date = date_of((seconds - of_day) / kDay);
   return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:09}Z", date.year, date.month, date.day, of_day / 3600,

@@ -47,7 +47,7 @@ packages_for() {
         echo g++ cmake ninja-build pkg-config \
           "libboost${boost:-1.81}-dev" "libboost-json${boost:-1.81}-dev" \
           libnats-dev libsodium-dev libsqlite3-dev libsystemd-dev libcurl4-openssl-dev libpq-dev libmariadb-dev \
-          libfmt-dev libspdlog-dev libtomlplusplus-dev libcli11-dev ;;
+          zlib1g-dev libzstd-dev libfmt-dev libspdlog-dev libtomlplusplus-dev libcli11-dev ;;
       demo) echo nats-server ;;
       test)
         echo libgtest-dev nats-server nginx postgresql mariadb-server-core mariadb-client-core openssl systemd patch ;;

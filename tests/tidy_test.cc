@@ -31,6 +31,8 @@ const std::map<std::string, Names> kDoors = {
     {"curl/", {"forwarder/http_client.cc"}},
     {"libpq-fe.h", {"forwarder/postgres_connection.cc"}},
     {"mysql.h", {"forwarder/mysql_connection.cc"}},
+    {"zlib.h", {"forwarder/gzip.cc"}},
+    {"zstd.h", {"forwarder/zstd.cc"}},
     {"toml++/", {"appliance/config_table.cc"}},
     {"CLI/", {"appliance/command_line.cc"}},
     {"spdlog/", {"appliance/log.cc"}},

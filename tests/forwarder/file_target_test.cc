@@ -9,9 +9,8 @@
 #include <set>
 
 #include "forwarder/file_name.h"
-#include "tests/forwarder/delivered.h"
+#include "tests/forwarder/simulated_directory.h"
 #include "tests/support/faulty_file_system.h"
-#include "tests/support/simulated_file_system.h"
 #include "tests/support/temporary_directory.h"
 
 namespace holdfast {
@@ -253,87 +252,10 @@ TEST_F(RealDirectory, NoErrorNamesAKey) {
 
 // --- A directory on a disk that forgets
 
-class SimulatedDirectory {
- public:
-  explicit SimulatedDirectory(std::uint64_t seed = 1) : fs(seed) {}
-
-  FileTarget target(FileFormat format = FileFormat::raw) {
-    return {[this]() -> Result<std::unique_ptr<FileSystem>> {
-              return std::unique_ptr<FileSystem>(
-                  std::make_unique<FaultyFileSystem>(fs, [](auto, auto) { return std::optional<Error>(); }));
-            },
-            {format, "w"}};
-  }
-
-  SimulatedFileSystem fs;
-};
-
-std::vector<DueRecord> some_records(std::uint64_t count) {
-  std::vector<DueRecord> records;
-  for (std::uint64_t n = 1; n <= count; ++n) {
-    records.push_back(made_record(n, std::string(1 + n * 3001 % 9000, static_cast<char>('a' + n % 26))));
-  }
-  return records;
-}
-
-// Every file under a final name is whole and right; every record that was reported is there.
-void expect_sound(const SimulatedFileSystem& fs, const std::vector<DueRecord>& records,
-                  const std::set<std::uint64_t>& reported, FileFormat format) {
-  std::map<std::string, Bytes> expected;
-  for (const DueRecord& record : records) {
-    const std::string wire = wire_key(record.key);
-    const std::string name = record_file_name(wire, file_suffix(format));
-    expected[name] = FileContent(record, wire, format).bytes();
-    if (reported.contains(record.sequence)) {
-      EXPECT_TRUE(fs.there(name)) << name;
-    }
-  }
-  for (const std::string& name : fs.files()) {
-    if (name.front() == '.') continue;
-    ASSERT_TRUE(expected.contains(name)) << name;
-    EXPECT_EQ(fs.bytes(name), expected[name]) << name;
-  }
-}
-
-// Cuts the power at every step of a delivery, in every way, and delivers again in the next life.
-void cut_at_every_step(std::uint64_t count, FileFormat format) {
-  const std::vector<DueRecord> records = some_records(count);
-  for (std::uint64_t step = 1;; ++step) {
-    for (const Loss loss : {Loss::random, Loss::drop_all, Loss::keep_all, Loss::keep_names, Loss::keep_names_and_sizes,
-                            Loss::keep_bytes}) {
-      SCOPED_TRACE("step " + std::to_string(step) + ", loss " + std::to_string(static_cast<int>(loss)));
-      SimulatedDirectory disk(step);
-      FileTarget before = disk.target(format);
-      std::set<std::uint64_t> reported;
-      const auto note = [&](const Delivered& delivered) {
-        for (std::size_t place = 0; place < records.size(); ++place) {
-          if (is_accepted(delivered.outcomes[place])) reported.insert(records[place].sequence);
-        }
-      };
-      disk.fs.fail_at(step, {.kind = FaultKind::power_cut});
-      note(deliver(before, records));
-      if (!disk.fs.power_is_off()) {  // the delivery has fewer steps
-        EXPECT_EQ(reported.size(), records.size());
-        return;
-      }
-      disk.fs.lose_power(loss);
-      expect_sound(disk.fs, records, reported, format);
-      FileTarget after = disk.target(format);
-      const Delivered again = deliver(after, records);
-      ASSERT_TRUE(again.result.ok()) << again.result.error().text;
-      EXPECT_EQ(again.count(OutcomeKind::delivered) + again.count(OutcomeKind::duplicate), records.size());
-      disk.fs.lose_power(Loss::drop_all);
-      reported.clear();
-      for (const DueRecord& record : records) reported.insert(record.sequence);
-      expect_sound(disk.fs, records, reported, format);
-    }
-  }
-}
-
 TEST(FileTarget, PowerCutAtEveryStep_NeverAPartialFile_AndWhatWasReportedIsThere) {
-  cut_at_every_step(4, FileFormat::raw);
-  cut_at_every_step(4, FileFormat::json);
-  cut_at_every_step(20, FileFormat::raw);  // enough for one sync of everything
+  cut_at_every_step(some_records(4), {FileFormat::raw});
+  cut_at_every_step(some_records(4), {FileFormat::json});
+  cut_at_every_step(some_records(20), {FileFormat::raw});  // enough for one sync of everything
 }
 
 // Any call fails, once, in every way; the process lives on and delivers again: nothing that a failed sync has left in
@@ -358,7 +280,7 @@ TEST(FileTarget, EveryCallFailsOnce_ThenAllIsDeliveredForGood) {
         }
         EXPECT_EQ(reported.size(), records.size());
         disk.fs.lose_power(Loss::drop_all);
-        expect_sound(disk.fs, records, reported, FileFormat::raw);
+        expect_sound(disk.fs, records, reported, {FileFormat::raw});
         if (disk.fs.counts().struck == 0) break;
       }
     }
@@ -379,7 +301,7 @@ TEST(FileTarget, AfterAFailedSyncOfTheDirectory_ADuplicateIsWrittenAnew) {
   const Delivered again = deliver(next_life, records);
   EXPECT_EQ(again.count(OutcomeKind::duplicate), 3U);
   disk.fs.lose_power(Loss::drop_all);
-  expect_sound(disk.fs, records, {1, 2, 3}, FileFormat::raw);
+  expect_sound(disk.fs, records, {1, 2, 3}, {FileFormat::raw});
 }
 
 TEST(FileTarget, DiskFull_IsRetry_WhatFittedIsThere_AndTheRestGoesWhenThereIsRoom) {

@@ -117,7 +117,7 @@ TEST_F(NatsTargetTest, Records_ArriveAsTheWireContractSays) {
 TEST_F(NatsTargetTest, AnIdThatIsTheKey_IsNotKeptTwice) {
   DueRecord record = record_for(1, "s.a", "x");
   record.envelope.headers = {{"nats-msg-id", record.key}, {"Holdfast-Site", "an earlier hop"}};
-  const auto headers = wire_headers({&record, record.key}, "truck");
+  const auto headers = wire_headers({&record, record.key}, "truck", {.subject = "s.a"});
   EXPECT_EQ(std::count_if(headers.begin(), headers.end(), [](const Header& h) { return h.name == "Holdfast-Msg-Id"; }),
             0);
   EXPECT_EQ(std::count_if(headers.begin(), headers.end(), [](const Header& h) { return h.name == "Nats-Msg-Id"; }), 1);
@@ -234,7 +234,8 @@ TEST_F(NatsTargetTest, AtTheServersLimit_OneByteDecidesAndNothingElseSuffers) {
     for (const int over : {-1, 0, 1}) {
       DueRecord record = record_for(base + static_cast<Sequence>(over + 1), "s.a", "");
       record.envelope.headers = own;
-      const std::size_t headers = header_bytes(wire_headers({&record, record.key}, "truck"));
+      const std::size_t headers =
+          header_bytes(wire_headers({&record, record.key}, "truck", {.subject = record.envelope.subject}));
       record.envelope.payload.resize(kMost - headers + static_cast<std::size_t>(over + 1) - 1);
       sending.add(record);
     }

@@ -12,6 +12,8 @@
 #include "forwarder/file_target.h"
 #include "forwarder/nats_target.h"
 #include "tests/forwarder/delivered.h"
+#include "tests/forwarder/file_worlds.h"
+#include "tests/forwarder/nats_bucket_world.h"
 #include "tests/forwarder/sql_worlds.h"
 #include "tests/forwarder/target_worlds.h"
 #include "tests/forwarder/worlds_http.h"
@@ -142,10 +144,15 @@ std::vector<TargetCase> all_targets() {
       {"Scripted", [] { return std::make_unique<ScriptedWorld>(); }},
       {"RawFiles", [] { return std::make_unique<FileWorld>(FileFormat::raw); }},
       {"JsonFiles", [] { return std::make_unique<FileWorld>(FileFormat::json); }},
+      {"BySubject", [] { return std::make_unique<LayoutWorld>(FileLayout::subject, Compression::none); }},
+      {"ByDateInGzip", [] { return std::make_unique<LayoutWorld>(FileLayout::date, Compression::gzip); }},
+      {"Zstd", [] { return std::make_unique<LayoutWorld>(FileLayout::flat, Compression::zstd); }},
+      {"Archive", [] { return std::make_unique<ArchiveWorld>(); }},
       {"Nats", [] { return std::make_unique<NatsWorld>(); }},
       {"HttpRaw", [] { return std::make_unique<HttpWorld>(HttpInbox::Takes::raw); }},
       {"HttpEnvelope", [] { return std::make_unique<HttpWorld>(HttpInbox::Takes::envelope); }},
       {"HttpBatch", [] { return std::make_unique<HttpWorld>(HttpInbox::Takes::batch); }},
+      {"NatsBucket", [] { return std::make_unique<NatsBucketWorld>(); }},
   };
   for (TargetCase& one : sql_worlds()) all.push_back(std::move(one));
   return all;

@@ -78,6 +78,10 @@ void JetStreamClient::delete_stream(const std::string& name) {
   check_done(ask(delete_stream_subject(name), ""));
 }
 
+void JetStreamClient::delete_messages(const std::string& stream_name, const std::string& subject) {
+  check_done(ask("$JS.API.STREAM.PURGE." + stream_name, fmt::format(R"({{"filter":"{}"}})", subject)));
+}
+
 void JetStreamClient::delete_consumer(const std::string& stream, const std::string& consumer) {
   check_done(ask(delete_consumer_subject(stream, consumer), ""));
 }

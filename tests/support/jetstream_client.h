@@ -33,6 +33,7 @@ class JetStreamClient {
   void make_stream(const std::string& name, const std::vector<std::string>& subjects);
   void make_stream(const StreamRequest& request);
   void delete_stream(const std::string& name);
+  void delete_messages(const std::string& stream, const std::string& subject);
   void delete_consumer(const std::string& stream, const std::string& consumer);
   // Tries until JetStream answers (a server that was just started takes its time).
   StreamInfo stream(const std::string& name);
