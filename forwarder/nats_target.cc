@@ -149,6 +149,7 @@ struct NatsTarget::Round {
     }
   }
   void hear_content(std::size_t place, const ApiReply<StoredContent>& reply) {
+    if (reported[place]) return;  // its payload is gone
     if (const auto* error = std::get_if<ApiError>(&reply)) {
       // Gone again meanwhile, or not to be read for now: the next try shows.
       return settle(place, error->is(ApiCode::no_message) ? retry("key_taken") : retry("unknown_error"));

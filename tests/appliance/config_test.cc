@@ -232,8 +232,8 @@ const BadFile kBadFiles[] = {
     {"KeyAtTheTop", "[appliance]", "verbose = true\n[appliance]",
      "h.toml:1: verbose: is not a key of this file; known are appliance, control, route, source, spool, target\n"},
     {"KeyOfAnotherType", "directory = \"/media/shelf\"", "directory = \"/media/shelf\"\nurl = \"nats://h\"",
-     "h.toml:25: target.url: is not a key of [target]; known are directory, format, name, order, required, type, "
-     "window, window_bytes\n"},
+     "h.toml:25: target.url: is not a key of [target]; known are compression, directory, format, layout, name, "
+     "order, required, rotate_after, rotate_bytes, type, window, window_bytes\n"},
     {"NoSite", kSiteLine, "", "h.toml:1: appliance.site: is missing; it has no default\n"},
     {"EmptySite", kSiteLine, "site = \"\"",
      "h.toml:2: appliance.site: must be 1 to 64 printable ASCII characters without a space or '/', like "
@@ -412,7 +412,7 @@ const BadFile kBadFiles[] = {
     {"RelativeDirectory", "directory = \"/media/shelf\"", "directory = \"shelf\"",
      "h.toml:24: target.directory: must be an absolute path\n"},
     {"Format", "directory = \"/media/shelf\"", "directory = \"/media/shelf\"\nformat = \"xml\"",
-     "h.toml:25: target.format: \"xml\" is not known; must be one of \"json\", \"raw\"\n"},
+     "h.toml:25: target.format: \"xml\" is not known; must be one of \"json\", \"raw\", \"ndjson\"\n"},
     {"Window", "url = \"nats://hub.example:4222\"", "url = \"nats://hub.example:4222\"\nwindow = 0",
      "h.toml:20: target.window: must be from 1 to 65,536\n"},
     {"WindowBytes", "url = \"nats://hub.example:4222\"", "url = \"nats://hub.example:4222\"\nwindow_bytes = \"1B\"",

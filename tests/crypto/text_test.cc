@@ -18,6 +18,16 @@ TEST(Base64, IsThatOfTheStandard) {
   for (const auto& [plain, coded] : known) EXPECT_EQ(to_base64(as_bytes(plain)), coded);
 }
 
+TEST(Base64, ReadsBack_AndNothingElse) {
+  for (const std::string_view text : {"", "f", "fo", "foo", "foob"}) {
+    const auto bytes = from_base64(to_base64(as_bytes(text)));
+    ASSERT_TRUE(bytes) << text;
+    EXPECT_EQ(as_text(*bytes), text);
+  }
+  for (const std::string_view text : {"Zg", "Zg=", "Zg==Zg==", "Zg== ", " Zg==", "Z===", "Zh==", "Z-==", "Zm9v\n"})
+    EXPECT_FALSE(from_base64(text)) << text;
+}
+
 TEST(Utf8, IsToldFromWhatOnlyLooksLikeIt) {
   EXPECT_TRUE(is_utf8("plain \xc3\xa4 \xe2\x82\xac \xf0\x9f\x98\x80"));
   EXPECT_TRUE(is_utf8(std::string_view("a\0b", 3)));

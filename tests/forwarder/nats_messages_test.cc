@@ -4,6 +4,7 @@
 
 #include <random>
 
+#include "crypto/text.h"
 #include "forwarder/nats_limits.h"
 #include "forwarder/nats_url.h"
 
@@ -192,6 +193,25 @@ TEST(StoredMessage, IsReadWithItsTimeToTheNanosecond) {
   EXPECT_TRUE(malformed(parse_stored_message(R"({"message":{"subject":"a","seq":0,"time":"2024-05-01T12:00:00Z"}})")));
 }
 
+TEST(StoredContent, IsReadToItsLastByte) {
+  const auto with = [](const std::string& fields) {
+    return parse_stored_content(R"({"message":{"subject":"a.b","seq":7,"time":"2024-05-01T12:00:00Z")" + fields + "}}");
+  };
+  const auto full = with(R"(,"hdrs":")" + to_base64(as_bytes("NATS/1.0\r\nA: 1\r\nB:x:y\r\nE:\r\n\r\n")) +
+                         R"(","data":")" + to_base64(as_bytes(std::string_view("\0x", 2))) + '"');
+  ASSERT_TRUE(std::holds_alternative<StoredContent>(full));
+  EXPECT_EQ(std::get<StoredContent>(full).place.sequence, 7u);
+  EXPECT_EQ(std::get<StoredContent>(full).headers, (std::vector<Header>{{"A", "1"}, {"B", "x:y"}, {"E", ""}}));
+  EXPECT_EQ(std::get<StoredContent>(full).payload, (Bytes{0, 'x'}));
+  const auto empty = with("");
+  ASSERT_TRUE(std::holds_alternative<StoredContent>(empty));
+  EXPECT_TRUE(std::get<StoredContent>(empty).payload.empty());
+  EXPECT_TRUE(malformed(with(R"(,"data":"not base64")")));
+  EXPECT_TRUE(malformed(with(R"(,"data":"eA")")));
+  EXPECT_TRUE(malformed(with(R"(,"hdrs":"eA==")")));
+  EXPECT_TRUE(malformed(with(R"(,"data":7)")));
+}
+
 TEST(Time, TextAndNanoseconds_AreTheSame) {
   const std::vector<std::pair<const char*, std::int64_t>> known = {
       {"1970-01-01T00:00:00.000000000Z", 0},
@@ -317,6 +337,7 @@ TEST(Hostile, FlippedAndCutDocuments_NeverDoHarm) {
     (void)parse_stream_info(text);
     (void)parse_consumer_info(text);
     (void)parse_stored_message(text);
+    (void)parse_stored_content(text);
     (void)parse_pub_ack(text);
     (void)parse_api_error(text);
   }

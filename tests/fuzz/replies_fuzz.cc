@@ -14,6 +14,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   (void)parse_stream_info(text);
   (void)parse_consumer_info(text);
   (void)parse_stored_message(text);
+  (void)parse_stored_content(text);
   (void)parse_api_error(text);
   if (const auto time = parse_time(text)) CHECK(parse_time(format_time(*time)) == time);
   if (const auto endpoints = parse_nats_url(text)) {
