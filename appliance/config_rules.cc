@@ -153,7 +153,13 @@ void check_streams(const Config& config, Findings& findings) {
     for (std::size_t k = 0; k < i; ++k) {
       const SourceConfig& earlier = config.sources[k];
       if (source.stream.empty() || source.stream != earlier.stream) continue;
-      if (source.address.url == earlier.address.url && source.domain == earlier.domain) continue;
+      if (source.address.url == earlier.address.url && source.domain == earlier.domain) {
+        if (source.consumer.name == earlier.consumer.name)
+          findings.error(source.line, "source.consumer",
+                         in_quotes(source.consumer.name) + " is the consumer of source " + in_quotes(earlier.name) +
+                             ", too; give each a consumer of its own, or its messages go now to one, now to the other");
+        continue;
+      }
       findings.error(source.line, "source.stream",
                      in_quotes(source.stream) + " is the stream of source " + in_quotes(earlier.name) +
                          ", too, on another server or in another domain: the two would be one in every key");
@@ -253,8 +259,9 @@ const char* pattern_rule(std::string_view value) {
 }
 
 const char* subject_rule(std::string_view value) {
-  const bool right = pattern_rule(value) == nullptr && value.find_first_of("*>") == std::string_view::npos;
-  return right ? nullptr : "must be a subject without wildcards, like \"dead.telemetry\"";
+  const bool right = pattern_rule(value) == nullptr && value.find_first_of("*>") == std::string_view::npos &&
+                     !value.starts_with('$');  // the server's own: a message there may be a command
+  return right ? nullptr : "must be a subject without wildcards or a '$' before it, like \"dead.telemetry\"";
 }
 
 const char* subject_template_rule(std::string_view value) {

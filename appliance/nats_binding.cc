@@ -246,7 +246,7 @@ NatsSource::Bind NatsSource::bind(NatsConnection& connection, const std::stop_to
     return refuse(SourceState::held,
                   fmt::format("consumer {} of stream {}: {}", options_.consumer.name, options_.stream, fit.hold));
   }
-  note_floor(*found, asked_at);
+  note_floor(*found, found->stream.last_sequence, asked_at);
   enter(connection, *found, fit.drift.empty() ? "" : fmt::format("consumer {}: {}", options_.consumer.name, fit.drift));
   return Bind::bound;
 }
@@ -277,8 +277,11 @@ void NatsSource::enter(NatsConnection& connection, const Found& found, std::stri
   status_.pending = found.consumer.pending;
 }
 
-void NatsSource::note_floor(const Found& found, Moment asked_at) {
-  const std::uint64_t acknowledged = found.consumer.floor_sequence + 1;
+// A consumer that has handed out all that is for it stands still while others fill the stream: of that it hands out
+// nothing again.
+void NatsSource::note_floor(const Found& found, std::uint64_t end, Moment asked_at) {
+  const bool at_end = found.consumer.pending == 0 && found.consumer.unacknowledged == 0;
+  const std::uint64_t acknowledged = std::max(acknowledged_up_to(found.consumer), at_end ? end : 0) + 1;
   StreamFloor floor{options_.stream, std::min(found.stream.first_sequence, acknowledged), acknowledged, std::nullopt};
   // What an earlier consumer was told to have is handed out again by this one.
   const auto last = memory_.last_committed(std::numeric_limits<std::int64_t>::max());
@@ -293,6 +296,11 @@ void NatsSource::note_floor(const Found& found, Moment asked_at) {
 // The consumer, and when it is time the stream, are still those that we are bound to. False: look at everything anew.
 bool NatsSource::still_good(const Connection& connection, bool check_stream_too) {
   const Moment asked_at = std::chrono::steady_clock::now();
+  std::uint64_t last = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    last = seen_.last_sequence;
+  }
   const auto told = ask(*connection, options_.domain, consumer_info_subject(options_.stream, options_.consumer.name),
                         "", parse_consumer_info);
   if (!told.ok()) {
@@ -313,7 +321,7 @@ bool NatsSource::still_good(const Connection& connection, bool check_stream_too)
   if (info == nullptr) return false;
   const auto verdict = check(*connection, {*info, *consumer});
   if (!verdict.ok() || verdict->went_back) return false;
-  note_floor({*info, *consumer}, asked_at);
+  note_floor({*info, *consumer}, last, asked_at);
   const std::lock_guard lock(mutex_);
   seen_.last_sequence = std::max(seen_.last_sequence, info->last_sequence);
   return true;

@@ -97,7 +97,8 @@ class NatsSource : public Source {
   Bind fail(std::string why);
   bool still_good(const Connection& connection, bool check_stream_too);
   void enter(NatsConnection& connection, const Found& found, std::string drift);
-  void note_floor(const Found& found, Moment asked_at);
+  // `end`: the stream's last sequence, before the consumer was asked.
+  void note_floor(const Found& found, std::uint64_t end, Moment asked_at);
 
   // Messages (nats_delivery.cc).
   void arrived(const NatsMessage& message, std::uint64_t binding, std::uint64_t incarnation);

@@ -58,7 +58,7 @@ class Check {
     if (!agreed) {
       const auto known = anything_is_known();
       if (!known.ok()) return known.error();
-      if (*known) return std::uint64_t{0};  // and what it was before that is forgotten: any of it may be new
+      if (*known) return std::uint64_t{0};  // and what it was before that is forgotten: any of it may be new (R59)
     }
     // What was handed out and not acknowledged must come again too.
     const std::uint64_t resume = std::min(good, consumer_.floor_sequence) + 1;

@@ -228,6 +228,7 @@ ApiReply<ConsumerInfo> parse_consumer_info(std::string_view text) {
   info.delivered_sequence = delivered.count("stream_seq");
   info.floor_sequence = floor.count("stream_seq");
   info.pending = root.count("num_pending");
+  info.unacknowledged = root.count("num_ack_pending");
   bool good = delivered.good() && floor.good();
   info.config = read_config(root.object("config"), good);
   if (!good || !root.good() || info.created.empty()) return ApiError{};

@@ -101,7 +101,8 @@ struct ConsumerInfo {
   ConsumerConfig config;
   std::uint64_t delivered_sequence = 0;  // of the stream: the last that was handed out
   std::uint64_t floor_sequence = 0;      // of the stream: all up to it are acknowledged
-  std::uint64_t pending = 0;
+  std::uint64_t pending = 0;             // not handed out yet
+  std::uint64_t unacknowledged = 0;      // of what was
 };
 
 struct StoredMessage {

@@ -264,7 +264,7 @@ std::uint64_t PositionLedger::forgettable_below(std::uint64_t stream_tag, Nanose
   return stream == streams_.end() ? 0 : stream->second.floors.aged(now, window);
 }
 
-// The last row that begins below the floor stays: it is what the stream is compared with when it has gone back.
+// The last row that begins below the floor stays: it is what the stream is compared with when it has gone back (R59).
 Result<bool> PositionLedger::forget_below(std::uint64_t stream_tag, std::uint64_t floor, std::size_t limit) {
   std::vector<std::uint64_t> old;
   std::uint64_t positions = 0;

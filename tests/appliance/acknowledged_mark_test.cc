@@ -14,6 +14,8 @@ ConsumerInfo consumer(const char* created, std::uint64_t delivered, std::uint64_
   info.created = created;
   info.delivered_sequence = delivered;
   info.floor_sequence = floor;
+  info.pending = 100;
+  info.unacknowledged = delivered - floor;
   return info;
 }
 
@@ -33,6 +35,17 @@ TEST(AcknowledgedMark, OfAConsumerMadeAgain_BeginsAnew) {
   EXPECT_FALSE(mark.see(consumer("b", 0, 0), 50, at(2)));
   EXPECT_FALSE(mark.see(consumer("b", 40, 40), 50, at(3)));
   EXPECT_EQ(mark.see(consumer("b", 50, 50), 50, at(4)), at(4));
+}
+
+// Another source of the stream is ahead, with messages that this consumer never hands out.
+TEST(AcknowledgedMark, OfAConsumerAtItsEnd_DoesNotWaitForTheMessagesOfOthers) {
+  AcknowledgedMark mark;
+  ConsumerInfo quiet = consumer("a", 20, 10);
+  quiet.unacknowledged = 0;  // the others have moved it
+  EXPECT_FALSE(mark.see(quiet, 5000, at(1)));
+  quiet.pending = 0;
+  EXPECT_EQ(mark.see(quiet, 5000, at(2)), at(2));
+  EXPECT_EQ(mark.see(quiet, 9000, at(3)), at(3));
 }
 
 }  // namespace

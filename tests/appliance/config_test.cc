@@ -372,7 +372,11 @@ const BadFile kBadFiles[] = {
     {"AckWait", "identity = \"stream_sequence\"", "ack_wait = \"10ms\"",
      "h.toml:14: source.ack_wait: must be from 1 s to 1 h 0 min\n"},
     {"DeadLetterPattern", "identity = \"stream_sequence\"", "dead_letter = \"dlq.>\"",
-     "h.toml:14: source.dead_letter: must be a subject without wildcards, like \"dead.telemetry\"\n"},
+     "h.toml:14: source.dead_letter: must be a subject without wildcards or a '$' before it, like "
+     "\"dead.telemetry\"\n"},
+    {"DeadLetterToTheServer", "identity = \"stream_sequence\"", "dead_letter = \"$JS.API.STREAM.DELETE.TELEMETRY\"",
+     "h.toml:14: source.dead_letter: must be a subject without wildcards or a '$' before it, like "
+     "\"dead.telemetry\"\n"},
     {"DeadLetterOfItsOwn", "identity = \"stream_sequence\"", "dead_letter = \"telemetry.dead\"",
      "h.toml:7: source.dead_letter: is one of the source's own subjects: dead letters would come round\n"},
     {"DeliverPolicy", "identity = \"stream_sequence\"", "deliver_policy = \"oldest\"",
@@ -396,6 +400,13 @@ const BadFile kBadFiles[] = {
      "\"hub\"",
      "h.toml:16: source.stream: \"TELEMETRY\" is the stream of source \"local\", too, on another server or in another "
      "domain: the two would be one in every key\n"},
+    {"ConsumerOfTwo", "[[target]]\nname = \"hub\"",
+     "[[source]]\nname = \"too\"\ntype = \"nats\"\nurl = \"nats://127.0.0.1:4222\"\nstream = "
+     "\"TELEMETRY\"\n[[target]]\n"
+     "name = \"hub\"",
+     "h.toml:16: source.consumer: \"holdfast\" is the consumer of source \"local\", too; give each a consumer of its "
+     "own, "
+     "or its messages go now to one, now to the other\n"},
     {"TwoCredentials", "identity = \"stream_sequence\"", "creds_file = \"/a\"\nnkey_file = \"/b\"",
      "h.toml:7: source.nkey_file: cannot be used together with creds_file; keep one of them\n"},
     {"CertWithoutKey", "identity = \"stream_sequence\"", "tls_ca = \"/ca\"\ntls_cert = \"/a\"",

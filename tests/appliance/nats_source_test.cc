@@ -699,5 +699,21 @@ TEST_F(NatsSourceTest, WhatIsAcknowledged_IsTold) {
   ASSERT_TRUE(eventually([&] { return ledger_.noted()->acknowledged_ago.has_value(); }, seconds(20)));
 }
 
+// It stands where its last message was. What another source has committed since would be remembered for ever.
+TEST_F(NatsSourceTest, AQuietConsumerOfABusyStream_HoldsBackNothing) {
+  JetStreamClient client(server_.url());
+  client.make_stream("S", {"s.>"});
+  client.publish_many("s.quiet", 1, 10);
+  NatsSourceOptions often = options();
+  often.consumer.subjects = {"s.quiet"};
+  often.check_every = milliseconds(200);
+  auto source = start(often);
+  ASSERT_EQ(take(*source, 10), numbers(1, 10));
+  client.publish_many("s.busy", 11, 500);
+  ledger_.commit({"S", 510, 1});
+  ASSERT_TRUE(eventually([&] { return ledger_.noted() && ledger_.noted()->acknowledged == 511; }, seconds(20)));
+  EXPECT_TRUE(eventually([&] { return ledger_.noted()->acknowledged_ago.has_value(); }, seconds(20)));
+}
+
 }  // namespace
 }  // namespace holdfast

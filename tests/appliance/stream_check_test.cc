@@ -114,7 +114,8 @@ class World {
  private:
   std::uint64_t floor() const { return pending_.empty() ? delivered_ : *pending_.begin() - 1; }
   std::map<std::uint64_t, std::int64_t> stream_;
-  std::set<std::pair<std::uint64_t, std::int64_t>> ledger_, known_;  // what was committed, and what is still known of it
+  std::set<std::pair<std::uint64_t, std::int64_t>> ledger_,
+      known_;  // what was committed, and what is still known of it
   std::set<std::uint64_t> pending_;
   std::uint64_t last_ = 0, delivered_ = 0;
   std::int64_t clock_ = 1'000;

@@ -180,6 +180,7 @@ TEST(ConsumerInfo, IsRead) {
   EXPECT_EQ(info->delivered_sequence, 19u);
   EXPECT_EQ(info->floor_sequence, 17u);
   EXPECT_EQ(info->pending, 8u);
+  EXPECT_EQ(info->unacknowledged, 2u);
 }
 
 TEST(StoredMessage, IsReadWithItsTimeToTheNanosecond) {
