@@ -129,4 +129,16 @@ HeldSocket hold_socket_to(const PeerAddress& peer) {
   return found;
 }
 
+HeldSocket hold_socket(int fd) {
+  const int copy = ::fcntl(fd, F_DUPFD_CLOEXEC, 0);
+  const auto inode = copy < 0 ? std::nullopt : inode_of(copy);
+  if (!inode) {
+    if (copy >= 0) ::close(copy);
+    return {};
+  }
+  const std::lock_guard lock(held().mutex);
+  held().inodes.insert(*inode);
+  return HeldSocket(copy);
+}
+
 }  // namespace holdfast

@@ -40,11 +40,14 @@ class HeldSocket {
 
  private:
   friend HeldSocket hold_socket_to(const PeerAddress& peer);
+  friend HeldSocket hold_socket(int fd);
   explicit HeldSocket(int fd) : fd_(fd) {}
   int fd_ = -1;
 };
 
 // The socket connected to `peer` that nobody holds yet; the newest when there are several. Empty: there is none.
 HeldSocket hold_socket_to(const PeerAddress& peer);
+// One of our own, which is thereby never taken for a library's: from before its connect on. Empty: it cannot be held.
+HeldSocket hold_socket(int fd);
 
 }  // namespace holdfast
