@@ -12,6 +12,16 @@ std::string to_base64(ByteView bytes) {
   return text;
 }
 
+std::optional<Bytes> from_base64(std::string_view text) {
+  Bytes bytes(text.size() / 4 * 3 + 3);
+  std::size_t size = 0;
+  const int failed = sodium_base642bin(bytes.data(), bytes.size(), text.data(), text.size(), nullptr, &size, nullptr,
+                                       sodium_base64_VARIANT_ORIGINAL);
+  if (failed != 0) return std::nullopt;
+  bytes.resize(size);
+  return bytes;
+}
+
 std::size_t utf8_length(std::string_view text) {
   const auto byte = [&](std::size_t at) { return at < text.size() ? static_cast<unsigned char>(text[at]) : 0u; };
   const auto within = [&](std::size_t at, unsigned low, unsigned high) { return byte(at) >= low && byte(at) <= high; };

@@ -12,6 +12,8 @@ namespace holdfast {
 
 // With padding (RFC 4648, section 4).
 std::string to_base64(ByteView bytes);
+// Nothing: not that, to the last character.
+std::optional<Bytes> from_base64(std::string_view text);
 
 // How many bytes the character at the front has; 0 when it is none (RFC 3629, section 4), or the text is empty.
 std::size_t utf8_length(std::string_view text);

@@ -183,8 +183,7 @@ const char* configure(natsOptions* raw, const NatsOptions& options, const Candid
                       void* life) {
   constexpr const char* kRefused = "the client library refuses its settings";
   const std::string& login = to.endpoint.login;
-  const std::string url =
-      fmt::format("nats://{}{}{}:{}", login, login.empty() ? "" : "@", to.literal, to.endpoint.port);
+  const std::string url = fmt::format("nats://{}{}{}:{}", login, login.empty() ? "" : "@", to.literal, to.port);
   Settings settings(raw);
   settings.set(kRefused, natsOptions_SetURL, url.c_str());
   settings.set(kRefused, natsOptions_SetName, options.client_name.c_str());
@@ -332,9 +331,10 @@ Result<std::unique_ptr<NatsConnection>> NatsConnection::connect(const NatsOption
   const auto attempt = std::make_shared<Attempt>();
   attempt->options = options;
   attempt->life = add_life(life);
+  for (NatsEndpoint& endpoint : *endpoints) endpoint.through = options.connect_to;
   const ConnectEnd end =
-      connect_guarded(options.url, *endpoints, options.connect_limit, stop,
-                      [attempt](const Candidate& to, Nanoseconds share) { return attempt->run(to, share); });
+      connect_guarded(options.connect_to.empty() ? options.url : options.connect_to, *endpoints, options.connect_limit,
+                      stop, [attempt](const Candidate& to, Nanoseconds share) { return attempt->run(to, share); });
   if (end == ConnectEnd::returned && attempt->client) {
     return std::unique_ptr<NatsConnection>(new NatsConnection(std::make_unique<Parts>(life, *attempt)));
   }

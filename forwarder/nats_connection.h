@@ -30,6 +30,7 @@ namespace holdfast {
 
 struct NatsOptions {
   std::string url;         // nats://host:4222, tls://...; several with commas between them: the first that answers
+  std::string connect_to;  // "host:port" in place of the URL's own; names are checked as the URL has them
   std::string creds_file;  // a user's JWT and seed
   std::string nkey_file;   // a user's seed
   std::string tls_ca;      // none: the system's

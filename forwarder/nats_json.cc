@@ -2,6 +2,7 @@
 #include <boost/json.hpp>
 #include <limits>
 
+#include "crypto/text.h"
 #include "forwarder/nats_messages.h"
 #include "forwarder/nats_stream.h"
 
@@ -153,6 +154,34 @@ json::array array_of(std::span<const std::string> texts) {
   return array;
 }
 
+// As they lie in a stored message: a line that names the version, one of each header, an empty one.
+std::optional<std::vector<Header>> read_header_lines(std::string_view lines) {
+  constexpr std::string_view kEnd = "\r\n";
+  std::vector<Header> headers;
+  if (lines.empty()) return headers;
+  if (!lines.starts_with("NATS/1.0")) return std::nullopt;
+  for (std::size_t end = lines.find(kEnd); end != std::string_view::npos; end = lines.find(kEnd)) {
+    lines.remove_prefix(end + kEnd.size());
+    const std::string_view line = lines.substr(0, lines.find(kEnd));
+    const std::size_t colon = line.find(':');
+    if (colon == std::string_view::npos) continue;
+    const std::string_view value = line.substr(colon + 1);
+    const std::size_t begin = std::min(value.find_first_not_of(' '), value.size());
+    headers.push_back({std::string(line.substr(0, colon)), std::string(value.substr(begin))});
+  }
+  return headers;
+}
+
+// What all answers that hold a message begin with.
+bool read_place(Fields& message, StoredMessage& stored) {
+  stored.subject = message.text("subject");
+  stored.sequence = message.count("seq");
+  const auto time = parse_time(message.text("time"));
+  if (!message.present() || !message.good() || stored.sequence == 0 || !time) return false;
+  stored.timestamp_ns = *time;
+  return true;
+}
+
 }  // namespace
 
 ApiReply<PubAck> parse_pub_ack(std::string_view text) {
@@ -211,11 +240,23 @@ ApiReply<StoredMessage> parse_stored_message(std::string_view text) {
   if (auto error = error_in(root)) return *std::move(error);
   Fields message = root.object("message");
   StoredMessage stored;
-  stored.subject = message.text("subject");
-  stored.sequence = message.count("seq");
-  const auto time = parse_time(message.text("time"));
-  if (!message.present() || !root.good() || !message.good() || stored.sequence == 0 || !time) return ApiError{};
-  stored.timestamp_ns = *time;
+  if (!read_place(message, stored) || !root.good()) return ApiError{};
+  return stored;
+}
+
+ApiReply<StoredContent> parse_stored_content(std::string_view text) {
+  const Document document(text);
+  Fields root(document.root());
+  if (auto error = error_in(root)) return *std::move(error);
+  Fields message = root.object("message");
+  StoredContent stored;
+  auto lines = from_base64(message.text("hdrs"));
+  auto payload = from_base64(message.text("data"));
+  if (!read_place(message, stored.place) || !root.good() || !lines || !payload) return ApiError{};
+  auto headers = read_header_lines(as_text(*lines));
+  if (!headers) return ApiError{};
+  stored.headers = *std::move(headers);
+  stored.payload = *std::move(payload);
   return stored;
 }
 
@@ -249,6 +290,10 @@ std::string create_consumer_request(std::string_view stream, const ConsumerConfi
 
 std::string next_message_request(std::uint64_t at_or_above, std::string_view filter) {
   return json::serialize(json::object{{"seq", at_or_above}, {"next_by_subj", json::string(filter)}});
+}
+
+std::string last_message_request(std::string_view subject) {
+  return json::serialize(json::object{{"last_by_subj", json::string(subject)}});
 }
 
 std::string create_stream_request(const StreamRequest& request) {

@@ -40,12 +40,14 @@ enum class ApiCode : std::uint16_t {
   too_large = 10054,
   stream_not_found = 10059,
   wrong_stream = 10060,
+  wrong_last_sequence = 10071,
   not_enabled = 10076,
   store_failed = 10077,
   header_too_large = 10097,
   stream_sealed = 10109,
   stream_offline = 10118,
   duplicate_in_progress = 10158,
+  wrong_last_sequence_meanwhile = 10164,
 };
 
 struct ApiError {
@@ -108,10 +110,18 @@ struct StoredMessage {
   std::int64_t timestamp_ns = 0;
 };
 
+// With what is in it.
+struct StoredContent {
+  StoredMessage place;
+  std::vector<Header> headers;
+  Bytes payload;
+};
+
 ApiReply<PubAck> parse_pub_ack(std::string_view json);
 ApiReply<StreamInfo> parse_stream_info(std::string_view json);
 ApiReply<ConsumerInfo> parse_consumer_info(std::string_view json);
 ApiReply<StoredMessage> parse_stored_message(std::string_view json);
+ApiReply<StoredContent> parse_stored_content(std::string_view json);
 // Of a request whose success holds nothing that we read (a deletion).
 std::optional<ApiError> parse_api_error(std::string_view json);
 
@@ -127,6 +137,7 @@ std::string create_consumer_request(std::string_view stream, const ConsumerConfi
 std::string get_message_request(std::uint64_t sequence);
 // The first at or above a sequence whose subject matches a filter.
 std::string next_message_request(std::uint64_t at_or_above, std::string_view filter);
+std::string last_message_request(std::string_view subject);
 
 struct PullRequest {
   std::uint64_t batch = 1;

@@ -72,6 +72,12 @@ std::optional<std::vector<NatsEndpoint>> parse_nats_url(std::string_view url) {
   }
 }
 
+std::optional<NatsEndpoint> parse_place(std::string_view place) {
+  NatsEndpoint endpoint;
+  if (!read_place(place, endpoint)) return std::nullopt;
+  return endpoint;
+}
+
 std::string place_of(const NatsEndpoint& endpoint) {
   const bool v6 = endpoint.host.find(':') != std::string::npos;
   return fmt::format("{}://{}{}{}:{}", endpoint.tls ? "tls" : "nats", v6 ? "[" : "", endpoint.host, v6 ? "]" : "",

@@ -14,12 +14,16 @@ struct NatsEndpoint {
   std::string login;  // "user:password" or a token, as it was written; a secret
   std::string host;   // a name or an address, without brackets
   std::uint16_t port = 4222;
+  std::string through;  // "host:port" to connect to in its place; the host is still whose certificate must show
   bool operator==(const NatsEndpoint&) const = default;
 };
 
 // One or more URLs with commas between them: nats://host, tls://user:password@[::1]:4222. Nothing when one of them is
 // not such.
 std::optional<std::vector<NatsEndpoint>> parse_nats_url(std::string_view url);
+
+// "host:port", "[v6]:port", or nothing when it is not that.
+std::optional<NatsEndpoint> parse_place(std::string_view place);
 
 // For texts: scheme, host and port; never the login.
 std::string place_of(const NatsEndpoint& endpoint);

@@ -12,11 +12,13 @@ void resolve(const NatsEndpoint& endpoint, std::size_t most, std::vector<Candida
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
-  if (::getaddrinfo(endpoint.host.c_str(), std::to_string(endpoint.port).c_str(), &hints, &found) != 0) return;
+  const auto place = endpoint.through.empty() ? endpoint : parse_place(endpoint.through);
+  if (!place) return;
+  if (::getaddrinfo(place->host.c_str(), std::to_string(place->port).c_str(), &hints, &found) != 0) return;
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(found, &::freeaddrinfo);
   for (const addrinfo* at = found; at != nullptr && out.size() < most; at = at->ai_next) {
     char text[NI_MAXHOST];
-    Candidate candidate{endpoint, {}, {}};
+    Candidate candidate{endpoint, {}, {}, place->port};
     if (at->ai_addrlen > sizeof candidate.address.address) continue;
     if (::getnameinfo(at->ai_addr, at->ai_addrlen, text, sizeof text, nullptr, 0, NI_NUMERICHOST) != 0) continue;
     std::memcpy(&candidate.address.address, at->ai_addr, at->ai_addrlen);

@@ -13,6 +13,7 @@ struct Candidate {
   NatsEndpoint endpoint;
   PeerAddress address;
   std::string literal;  // the address as text, in brackets where a URL wants them
+  std::uint16_t port = 0;
 };
 
 // Appends, to at most `most`; nothing when the name is not known.
