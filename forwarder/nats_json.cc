@@ -209,12 +209,24 @@ ApiReply<StreamInfo> parse_stream_info(std::string_view text) {
   info.subjects = config.texts("subjects");
   info.work_queue = config.text("retention") == "workqueue";
   info.only_subjects = !config.has("mirror") && !config.has("sources");
+  info.replicas = config.count("num_replicas");
+  info.duplicate_window = Nanoseconds(config.number("duplicate_window", 0));
+  info.in_memory = config.text("storage") == "memory";
   info.messages = state.count("messages");
   info.first_sequence = state.count("first_seq");
   info.last_sequence = state.count("last_seq");
   const bool good = config.present() && state.present() && root.good() && config.good() && state.good();
   if (!good || info.created.empty()) return ApiError{};
   return info;
+}
+
+ApiReply<std::vector<std::string>> parse_stream_names(std::string_view text) {
+  const Document document(text);
+  Fields root(document.root());
+  if (auto error = error_in(root)) return *std::move(error);
+  std::vector<std::string> names = root.texts("streams");
+  if (!root.present() || !root.good()) return ApiError{};
+  return names;
 }
 
 ApiReply<ConsumerInfo> parse_consumer_info(std::string_view text) {
@@ -294,6 +306,14 @@ std::string next_message_request(std::uint64_t at_or_above, std::string_view fil
 
 std::string last_message_request(std::string_view subject) {
   return json::serialize(json::object{{"last_by_subj", json::string(subject)}});
+}
+
+std::string stream_names_request(std::string_view subject) {
+  return json::serialize(json::object{{"subject", json::string(subject)}});
+}
+
+std::string delete_message_request(std::uint64_t sequence) {
+  return json::serialize(json::object{{"seq", sequence}});
 }
 
 std::string create_stream_request(const StreamRequest& request) {
