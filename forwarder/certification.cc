@@ -92,7 +92,8 @@ class Certification {
     report_.may_be_left = true;
     if (options_.keep) return add("removal", {Proof::not_applicable, "its records were to be kept"});
     if (!trial_.sees())
-      return add("removal", {Proof::conditional, "its records stay there: they can be neither seen nor removed"});
+      return add("removal",
+                 {Proof::conditional, "what it has of them stays there: it can be neither seen nor removed"});
     begin("removal");
     const Result<void> removed = remove_all();
     if (!removed.ok())

@@ -25,6 +25,9 @@ std::optional<std::vector<NatsEndpoint>> parse_nats_url(std::string_view url);
 // "host:port", "[v6]:port", or nothing when it is not that.
 std::optional<NatsEndpoint> parse_place(std::string_view place);
 
+// "host:port", an address of version 6 in brackets.
+std::string host_and_port(const NatsEndpoint& endpoint);
+
 // For texts: scheme, host and port; never the login.
 std::string place_of(const NatsEndpoint& endpoint);
 

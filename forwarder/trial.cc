@@ -215,6 +215,11 @@ Carried Trial::carry(const std::shared_ptr<Target>& target, const TrialBatch& ba
   return carried;
 }
 
+void Trial::go_blind(const std::string& why) {
+  readback_.reset();
+  target_.to_see = why;
+}
+
 Result<std::vector<Held>> Trial::look(const TrialBatch& batch) const {
   const std::function<Result<std::vector<Held>>()> question = [readback = readback_, batch] {
     return readback->look(deliveries_of(batch));

@@ -86,6 +86,7 @@ class Trial {
 
   // --- What is there
   bool sees() const { return readback_ != nullptr; }
+  void go_blind(const std::string& why);  // what it holds cannot be asked, for the whole of this trial
   Result<std::vector<Held>> look(const TrialBatch& batch) const;
   // Of records that were confirmed: `passed` with that reason when each is there once, as sent.
   Judgement judge(const TrialBatch& batch, const std::string& passed);
@@ -100,7 +101,7 @@ class Trial {
   Result<std::vector<Held>> look_until_there(const TrialBatch& batch);
 
   CertifiedTarget target_;
-  const std::shared_ptr<Readback> readback_;  // shared with a question that hangs
+  std::shared_ptr<Readback> readback_;  // shared with a question that hangs
   const CertificationOptions options_;
   const Moment end_;
   TrialBatch made_;
