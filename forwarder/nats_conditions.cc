@@ -20,7 +20,7 @@ std::string window_text(Nanoseconds window) {
 
 }  // namespace
 
-std::vector<Condition> conditions_of(const StreamInfo& stream) {
+std::vector<Condition> conditions_of(const StreamKeeping& stream) {
   std::vector<Condition> conditions;
   if (stream.duplicate_window < kLongOutage)
     conditions.push_back(
@@ -56,10 +56,10 @@ Result<std::vector<Condition>> ask_nats_conditions(const NatsOptions& nats, cons
   if (!stream.ok()) return stream.error();
   const auto reply = (*connection)->request(stream_info_subject(*stream), "", kAskLimit);
   if (!reply.ok()) return reply.error();
-  const auto info = parse_stream_info(reply->payload);
+  const auto info = parse_stream_keeping(reply->payload);
   if (const auto* error = std::get_if<ApiError>(&info))
     return Error{ErrorKind::unavailable, "the stream says nothing of itself: " + error_name(*error)};
-  return conditions_of(std::get<StreamInfo>(info));
+  return conditions_of(std::get<StreamKeeping>(info));
 }
 
 }  // namespace holdfast

@@ -6,12 +6,12 @@
 
 #include "forwarder/certified_target.h"
 #include "forwarder/nats_connection.h"
-#include "forwarder/nats_messages.h"
+#include "forwarder/nats_stream.h"
 
 namespace holdfast {
 
 // Pure. Nothing of a stream that needs no condition.
-std::vector<Condition> conditions_of(const StreamInfo& stream);
+std::vector<Condition> conditions_of(const StreamKeeping& stream);
 
 // Asks the server. Errors: `unavailable`; `not_found`: no stream there takes the subject, or several do.
 Result<std::string> stream_that_takes(NatsConnection& connection, const std::string& subject);

@@ -209,15 +209,25 @@ ApiReply<StreamInfo> parse_stream_info(std::string_view text) {
   info.subjects = config.texts("subjects");
   info.work_queue = config.text("retention") == "workqueue";
   info.only_subjects = !config.has("mirror") && !config.has("sources");
-  info.replicas = config.count("num_replicas");
-  info.duplicate_window = Nanoseconds(config.number("duplicate_window", 0));
-  info.in_memory = config.text("storage") == "memory";
   info.messages = state.count("messages");
   info.first_sequence = state.count("first_seq");
   info.last_sequence = state.count("last_seq");
   const bool good = config.present() && state.present() && root.good() && config.good() && state.good();
   if (!good || info.created.empty()) return ApiError{};
   return info;
+}
+
+ApiReply<StreamKeeping> parse_stream_keeping(std::string_view text) {
+  const Document document(text);
+  Fields root(document.root());
+  if (auto error = error_in(root)) return *std::move(error);
+  Fields config = root.object("config");
+  StreamKeeping keeping;
+  keeping.replicas = config.count("num_replicas");
+  keeping.duplicate_window = Nanoseconds(config.number("duplicate_window", 0));
+  keeping.in_memory = config.text("storage") == "memory";
+  if (!config.present() || !root.good() || !config.good()) return ApiError{};
+  return keeping;
 }
 
 ApiReply<std::vector<std::string>> parse_stream_names(std::string_view text) {

@@ -77,9 +77,6 @@ struct StreamInfo {
   std::uint64_t messages = 0;
   std::uint64_t first_sequence = 0;
   std::uint64_t last_sequence = 0;
-  std::uint64_t replicas = 1;
-  Nanoseconds duplicate_window{0};  // how long a message id is known
-  bool in_memory = false;
 };
 
 struct ConsumerConfig {
@@ -130,12 +127,6 @@ std::optional<ApiError> parse_api_error(std::string_view json);
 
 // Of another JetStream domain than that of the server we are connected to; none: as it is.
 std::string in_domain(std::string api_subject, std::string_view domain);
-// The streams that take a subject.
-std::string stream_names_subject();
-std::string stream_names_request(std::string_view subject);
-ApiReply<std::vector<std::string>> parse_stream_names(std::string_view json);
-std::string delete_message_subject(std::string_view stream);
-std::string delete_message_request(std::uint64_t sequence);
 std::string stream_info_subject(std::string_view stream);
 std::string get_message_subject(std::string_view stream);
 std::string consumer_info_subject(std::string_view stream, std::string_view consumer);

@@ -4,7 +4,7 @@
 #include <map>
 
 #include "forwarder/nats_conditions.h"
-#include "forwarder/nats_messages.h"
+#include "forwarder/nats_stream.h"
 #include "spool/ascii.h"
 
 namespace holdfast {
@@ -17,9 +17,9 @@ Error unavailable(std::string text) {
   return {ErrorKind::unavailable, std::move(text)};
 }
 
-std::string id_of(const StoredContent& message) {
+std::string header_of(const StoredContent& message, std::string_view name) {
   for (const Header& header : message.headers) {
-    if (equal_ignoring_case(header.name, "Nats-Msg-Id")) return header.value;
+    if (equal_ignoring_case(header.name, name)) return header.value;
   }
   return {};
 }
@@ -95,7 +95,9 @@ class NatsReadback : public Readback {
       if (error != nullptr) return unavailable("the stream does not show its messages: " + error_name(*error));
       auto& message = std::get<StoredContent>(answer);
       next_ = message.place.sequence + 1;
-      messages_.emplace(id_of(message), Message{message.place.sequence, std::move(message.payload)});
+      // Of others nothing is kept.
+      if (header_of(message, "Holdfast-Certification").empty()) continue;
+      messages_.emplace(header_of(message, "Nats-Msg-Id"), Message{message.place.sequence, std::move(message.payload)});
     }
     return unavailable("too many messages are on the subject");
   }
@@ -115,7 +117,7 @@ class NatsReadback : public Readback {
   std::string stream_;
   std::string subject_;
   std::uint64_t next_ = 1;
-  std::multimap<std::string, Message> messages_;  // by their ids; those that were read and not removed
+  std::multimap<std::string, Message> messages_;  // by their ids: certification records that were read and not removed
 };
 
 }  // namespace

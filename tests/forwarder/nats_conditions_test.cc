@@ -10,14 +10,14 @@ namespace {
 
 using std::chrono::hours;
 
-std::set<std::string> names(const StreamInfo& stream) {
+std::set<std::string> names(const StreamKeeping& stream) {
   std::set<std::string> found;
   for (const Condition& condition : conditions_of(stream)) found.insert(condition.name);
   return found;
 }
 
-StreamInfo good_stream() {
-  StreamInfo stream;
+StreamKeeping good_stream() {
+  StreamKeeping stream;
   stream.replicas = 3;
   stream.duplicate_window = hours(24 * 7);
   return stream;
@@ -28,7 +28,7 @@ TEST(NatsConditions, AReplicatedStreamThatKnowsKeysForAWeek_HasNone) {
 }
 
 TEST(NatsConditions, EachWeakness_IsOne) {
-  StreamInfo stream = good_stream();
+  StreamKeeping stream = good_stream();
   stream.replicas = 1;
   EXPECT_EQ(names(stream), std::set<std::string>{"replicas"});
   stream = good_stream();
@@ -40,7 +40,7 @@ TEST(NatsConditions, EachWeakness_IsOne) {
 }
 
 TEST(NatsConditions, TheWindow_IsNamedAsAnOperatorHasIt) {
-  StreamInfo stream = good_stream();
+  StreamKeeping stream = good_stream();
   stream.duplicate_window = std::chrono::minutes(2);
   EXPECT_NE(conditions_of(stream).front().text.find("for 2 min"), std::string::npos);
   stream.duplicate_window = std::chrono::milliseconds(100);
@@ -48,14 +48,15 @@ TEST(NatsConditions, TheWindow_IsNamedAsAnOperatorHasIt) {
 }
 
 TEST(NatsConditions, WhatTheServerSaysOfAStream_IsRead) {
-  const auto info = parse_stream_info(
-      R"({"created":"2026-01-01T00:00:00Z","config":{"num_replicas":3,"duplicate_window":120000000000,"storage":"memory"},)"
-      R"("state":{"messages":0,"first_seq":0,"last_seq":0}})");
-  const auto* stream = std::get_if<StreamInfo>(&info);
+  const auto info = parse_stream_keeping(
+      R"({"config":{"num_replicas":3,"duplicate_window":120000000000,"storage":"memory"},"state":{}})");
+  const auto* stream = std::get_if<StreamKeeping>(&info);
   ASSERT_NE(stream, nullptr);
   EXPECT_EQ(stream->replicas, 3u);
   EXPECT_EQ(stream->duplicate_window, Nanoseconds(std::chrono::minutes(2)));
   EXPECT_TRUE(stream->in_memory);
+  for (const char* odd : {"", "{}", R"({"config":[]})", R"({"config":{"duplicate_window":"2m"}})"})
+    EXPECT_TRUE(std::holds_alternative<ApiError>(parse_stream_keeping(odd))) << odd;
 }
 
 TEST(NatsConditions, NamesOfStreams_AreRead_AndNothingElseIsTakenForThem) {
