@@ -28,6 +28,11 @@ Led lead(const Trial& trial) {
   return {*std::move(proxy), {}};
 }
 
+// A delivery that was interrupted for it shows nothing.
+Judgement stopped() {
+  return {Proof::unproven, "it was stopped"};
+}
+
 // What one delivery may not say while nothing of its answer can have come; nothing: it said nothing of the kind.
 std::optional<Judgement> judge_unanswered(const Attempt& attempt) {
   if (!attempt.returned)
@@ -47,6 +52,8 @@ Judgement withstand(Trial& trial, Led& led, const std::shared_ptr<Target>& targe
   led.proxy->set(fault);
   const Attempt attempt = trial.deliver(target, batch);
   led.proxy->set({});
+  if (trial.options().stop.stop_requested()) return stopped();
+  if (led.proxy->counts().accepted == 0) return {Proof::conditional, "its connections do not go through the proxy"};
   if (auto bad = judge_unanswered(attempt)) return *std::move(bad);
   const Carried carried = trial.carry(target, batch);
   if (!carried.all()) return judge_untaken(trial, carried);
@@ -72,6 +79,7 @@ std::optional<Judgement> cut_at(Trial& trial, const Led& led, std::uint64_t answ
   const Attempt attempt = trial.deliver(target, batch);
   was_cut = led.proxy->counts().cut > before;
   led.proxy->set({});
+  if (trial.options().stop.stop_requested()) return stopped();
   if (!attempt.returned) return Judgement{Proof::failed, "a delivery whose connection was cut did not return"};
   if (attempt.broke_promise) return Judgement{Proof::failed, "it did not report each record once"};
   if (attempt.rejected(0)) return Judgement{Proof::failed, "it takes a cut connection for a rejection of the record"};

@@ -15,6 +15,7 @@ using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
 constexpr auto kGrace = std::chrono::seconds(3);  // for a delivery to return: beyond its deadline, and interrupted
+constexpr auto kStopLook = milliseconds(100);     // whether to stop
 constexpr auto kFirstPause = milliseconds(50);    // between two tries
 constexpr auto kLongestPause = std::chrono::seconds(2);
 constexpr auto kLook = milliseconds(50);               // between two looks for a record that was confirmed
@@ -50,15 +51,6 @@ std::string why_not(const Attempt& attempt) {
   }
   if (attempt.result.ok()) return "it said nothing of some records";
   return fmt::format("{} ({})", code_text(code_of(attempt.result.error())), code_of(attempt.result.error()));
-}
-
-// A call into something that may hang, and what it gave.
-template <typename Answer>
-std::optional<Answer> ask(std::function<Answer()> question, Moment deadline) {
-  const auto answer = std::make_shared<std::optional<Answer>>();
-  auto call = BoundedCall::start([answer, question = std::move(question)] { *answer = question(); });
-  if (!call || !call->wait_until(deadline)) return std::nullopt;
-  return std::move(*answer);
 }
 
 Error no_answer() {
@@ -120,16 +112,18 @@ const TrialBatch& Delivering::batch() const {
   return work_->batch;
 }
 
-Attempt Delivering::finish(Moment deadline) {
-  const bool returned = call_ && call_->wait_until(deadline);
-  bool ended = returned;
-  if (call_ && !returned) {
+Attempt Delivering::finish(Moment deadline, const std::stop_token& stop) {
+  bool ended = false;
+  while (call_ && !ended && !stop.stop_requested() && steady_clock::now() < deadline)
+    ended = call_->wait_until(std::min<Moment>(deadline, steady_clock::now() + kStopLook));
+  const bool returned = ended || (call_ && steady_clock::now() < deadline);
+  if (call_ && !ended) {
     work_->target->interrupt();
     ended = call_->wait_until(steady_clock::now() + kGrace);
   }
   const std::lock_guard lock(work_->mutex);
   Attempt attempt = work_->attempt;
-  attempt.returned = returned;
+  attempt.returned = returned && ended;
   attempt.usable = ended;
   return attempt;
 }
@@ -169,7 +163,7 @@ Moment Trial::give_up() const {
 }
 
 Attempt Trial::finish(Delivering& delivering, Moment deadline) {
-  Attempt attempt = delivering.finish(deadline);
+  Attempt attempt = delivering.finish(deadline, options_.stop);
   for (std::size_t place = 0; place < delivering.batch().size(); ++place) {
     if (attempt.accepted(place)) confirmed_.insert(delivering.batch()[place]);
   }
@@ -220,23 +214,25 @@ void Trial::go_blind(const std::string& why) {
   target_.to_see = why;
 }
 
-Result<std::vector<Held>> Trial::look(const TrialBatch& batch) const {
-  const std::function<Result<std::vector<Held>>()> question = [readback = readback_, batch] {
-    return readback->look(deliveries_of(batch));
-  };
-  auto held = ask(question, steady_clock::now() + kLookLimit);
-  if (!held) return no_answer();
-  if (held->ok() && (*held)->size() != batch.size())
-    return Error{ErrorKind::unavailable, "the read-back does not answer for each record"};
-  return *std::move(held);
+template <typename Answer>
+Result<Answer> Trial::ask(std::function<Result<Answer>()> question) {
+  if (readback_hangs_) return no_answer();
+  const auto answer = std::make_shared<std::optional<Result<Answer>>>();
+  auto call = BoundedCall::start([answer, question = std::move(question)] { *answer = question(); });
+  readback_hangs_ = call && !call->wait_until(steady_clock::now() + kLookLimit);
+  if (!call || readback_hangs_) return no_answer();
+  return **std::move(answer);
 }
 
-Result<void> Trial::remove(const TrialBatch& batch) const {
-  const std::function<Result<void>()> question = [readback = readback_, batch] {
-    return readback->remove(deliveries_of(batch));
-  };
-  auto removed = ask(question, steady_clock::now() + kLookLimit);
-  return removed ? *std::move(removed) : no_answer();
+Result<std::vector<Held>> Trial::look(const TrialBatch& batch) {
+  auto held = ask<std::vector<Held>>([readback = readback_, batch] { return readback->look(deliveries_of(batch)); });
+  if (held.ok() && held->size() != batch.size())
+    return Error{ErrorKind::unavailable, "the read-back does not answer for each record"};
+  return held;
+}
+
+Result<void> Trial::remove(const TrialBatch& batch) {
+  return ask<void>([readback = readback_, batch] { return readback->remove(deliveries_of(batch)); });
 }
 
 // What was confirmed should be there at once; where it comes later, that is noted.
@@ -262,6 +258,7 @@ Judgement Trial::judge(const TrialBatch& batch, const std::string& passed) {
   const auto held = look_until_there(batch);
   if (!held.ok()) return {Proof::unproven, "what it holds could not be asked: " + held.error().text};
   for (const Held& one : *held) {
+    if (one.copies == 0 && over()) return {Proof::unproven, "there was no more time to look for what it confirmed"};
     if (one.copies == 0) return {Proof::failed, "it confirmed a record that it does not hold"};
     if (one.copies > 1) return {Proof::failed, fmt::format("it holds {} copies of one record", one.copies)};
     if (!one.as_sent) return {Proof::failed, "what it holds of a record is not what was sent"};

@@ -42,7 +42,8 @@ class Delivering {
  public:
   Delivering(std::shared_ptr<Target> target, TrialBatch batch);
   const TrialBatch& batch() const;
-  Attempt finish(Moment deadline);
+  // A stop interrupts it, which is then no fault of the target.
+  Attempt finish(Moment deadline, const std::stop_token& stop);
 
  private:
   struct Work;
@@ -87,10 +88,10 @@ class Trial {
   // --- What is there
   bool sees() const { return readback_ != nullptr; }
   void go_blind(const std::string& why);  // what it holds cannot be asked, for the whole of this trial
-  Result<std::vector<Held>> look(const TrialBatch& batch) const;
+  Result<std::vector<Held>> look(const TrialBatch& batch);
   // Of records that were confirmed: `passed` with that reason when each is there once, as sent.
   Judgement judge(const TrialBatch& batch, const std::string& passed);
-  Result<void> remove(const TrialBatch& batch) const;
+  Result<void> remove(const TrialBatch& batch);
   Nanoseconds seen_late() const { return seen_late_; }  // the longest that a confirmed record could not be seen
 
   // --- Time
@@ -98,10 +99,14 @@ class Trial {
   void pause(Nanoseconds time) const;  // or until stopped
 
  private:
+  // What the read-back answers; nothing once it was late, for then it may still be at it.
+  template <typename Answer>
+  Result<Answer> ask(std::function<Result<Answer>()> question);
   Result<std::vector<Held>> look_until_there(const TrialBatch& batch);
 
   CertifiedTarget target_;
   std::shared_ptr<Readback> readback_;  // shared with a question that hangs
+  bool readback_hangs_ = false;
   const CertificationOptions options_;
   const Moment end_;
   TrialBatch made_;

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <set>
 #include <thread>
 
@@ -277,6 +278,77 @@ TEST(Certification, Stopped_ItReturnsSoon_AndRemovesWhatItSent) {
   EXPECT_EQ(property(report, "lost_answer").verdict, Proof::unproven);
   EXPECT_EQ(property(report, "removal").verdict, Proof::passed) << report;
   EXPECT_EQ(upstream.copies(), 0u);
+}
+
+TEST(Certification, StoppedInADeliveryThatWaits_ItReturnsSoon_AndBlamesNobody) {
+  WireUpstream upstream;
+  std::stop_source stop;
+  CertificationOptions stopped = options();
+  stopped.stop = stop.get_token();
+  std::jthread stopping;
+  stopped.on_begin = [&](std::string_view name) {
+    if (name != "silence") return;
+    stopping = std::jthread([&] {
+      EXPECT_TRUE(stays([] { return true; }, milliseconds(300)));
+      stop.request_stop();
+    });
+  };
+  WireTargetManner patient;
+  patient.deadline = seconds(3);
+  CertifiedTarget target = about(upstream, patient);
+  const auto began = std::chrono::steady_clock::now();
+  const CertificationReport report = certify(std::move(target), stopped);
+  EXPECT_LT(std::chrono::steady_clock::now() - began, seconds(20));
+  EXPECT_EQ(property(report, "silence").verdict, Proof::unproven) << report;
+  EXPECT_EQ(upstream.copies(), 0u);
+}
+
+class FailingReadback : public Readback {
+ public:
+  FailingReadback(std::unique_ptr<Readback> of, std::atomic<bool>& fails) : of_(std::move(of)), fails_(fails) {}
+  Result<std::vector<Held>> look(std::span<const Delivery> records) override {
+    if (fails_) return Error{ErrorKind::unavailable, "it is not allowed"};
+    return of_->look(records);
+  }
+  Result<void> remove(std::span<const Delivery> records) override { return of_->remove(records); }
+
+ private:
+  const std::unique_ptr<Readback> of_;
+  std::atomic<bool>& fails_;
+};
+
+TEST(Certification, WhoMaySendButNotLook_IsToldSo) {
+  WireUpstream upstream;
+  std::atomic<bool> fails = true;
+  CertifiedTarget target = about(upstream);
+  target.readback = std::make_unique<FailingReadback>(upstream.readback(), fails);
+  const CertificationReport report = certify(std::move(target), options());
+  EXPECT_EQ(report.safety, Safety::safe_with_conditions) << report;
+  EXPECT_NE(property(report, "repeat").reason.find("it is not allowed"), std::string::npos) << report;
+}
+
+TEST(Certification, AReadBackThatFailsInTheMiddle_LeavesThingsUnproven) {
+  WireUpstream upstream;
+  std::atomic<bool> fails = false;
+  CertifiedTarget target = about(upstream);
+  target.readback = std::make_unique<FailingReadback>(upstream.readback(), fails);
+  CertificationOptions watched = options();
+  watched.on_begin = [&](std::string_view name) { fails = name == "batch"; };
+  const CertificationReport report = certify(std::move(target), watched);
+  EXPECT_EQ(report.safety, Safety::unproven) << report;
+  EXPECT_EQ(with(report, Proof::unproven), std::set<std::string>{"batch"}) << report;
+}
+
+TEST(Certification, ATargetThatGoesAroundTheProxy_IsNotBlamed) {
+  WireUpstream upstream;
+  CertifiedTarget target = about(upstream);
+  target.make = [place = upstream.place()](const std::string&) {
+    return std::make_unique<WireTarget>(place, WireTargetManner{});
+  };
+  const CertificationReport report = certify(std::move(target), options());
+  EXPECT_EQ(report.safety, Safety::safe_with_conditions) << report;
+  EXPECT_EQ(with(report, Proof::conditional),
+            (std::set<std::string>{"lost_answer", "unreachable", "silence", "slow_answer"}));
 }
 
 TEST(Certification, AGivenPayload_IsSentAsItIs) {
