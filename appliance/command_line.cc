@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "appliance/certify.h"
 #include "appliance/demo.h"
 #include "appliance/verbs.h"
 
@@ -24,6 +25,7 @@ class CommandLine {
         "configuration, 75 temporary (status: not running).\n"
         "Each command has --help with examples.");
     add_process_commands();
+    add_certify();
     add_looking_commands();
     add_spool_commands();
     add_quarantine_commands();
@@ -94,6 +96,7 @@ class CommandLine {
   }
 
   void add_process_commands();
+  void add_certify();
   void add_looking_commands();
   void add_spool_commands();
   void add_quarantine_commands();
@@ -107,6 +110,7 @@ class CommandLine {
   std::function<int()> chosen_;
   CommonOptions common_;
   DemoOptions demo_;
+  CertifyOptions certify_;
   std::string path_, id_, from_, to_, target_, reason_;
   std::vector<std::string> filter_;
   std::uint64_t after_ = 0;
@@ -141,6 +145,29 @@ void CommandLine::add_process_commands() {
   service->callback([this] { chosen_ = [this] { return holdfast::run(common_); }; });
 }
 
+void CommandLine::add_certify() {
+  CLI::App* certify =
+      add_configured(app_, "certify", "Try out whether it is safe to send to a target",
+                     "  holdfast certify --target hub\n  holdfast certify ./holdfast.toml --target hub --json\n\n"
+                     "It sends records of its own to the real endpoint, and removes them again. Exit\n"
+                     "codes: 0 safe, perhaps with conditions, 1 not safe, 2 configuration, 75 not\n"
+                     "proven (not reached, no time).");
+  certify->add_option("file", common_.config, "The configuration file");
+  certify->add_option("--target", certify_.target, "The target")->required();
+  certify->add_option("--subject", certify_.subject, "Of the records; else one that a route leads to it");
+  certify->add_option("--payload", certify_.payload, "A file: what every record carries; else JSON");
+  certify->add_option("--timeout", certify_.timeout, "What is not tried by then is unproven")->capture_default_str();
+  certify->add_flag("--keep", certify_.keep, "Leave the records there");
+  certify->add_option("--remove", certify_.remove, "Only remove what an earlier RUN has left");
+  certify->add_flag("--json", certify_.json, "JSON on standard output");
+  certify->callback([this] {
+    chosen_ = [this] {
+      certify_.config = common_.config;
+      return run_certify(certify_);
+    };
+  });
+}
+
 void CommandLine::add_looking_commands() {
   add_operator(app_, "status", "Backlog, sources, targets, disk; what needs attention",
                "  holdfast status\n  holdfast status --json | jq .backlog");
@@ -159,9 +186,10 @@ void CommandLine::add_spool_commands() {
                                     "  holdfast spool retarget old-hub hub");
   retarget->add_option("old", from_, "The name they wait for now")->required();
   retarget->add_option("new", to_, "A target of the configuration")->required();
-  CLI::App* discard = add_operator(spool, "discard", "Give up records for good; counted and logged",
-                                   "  holdfast spool discard target=hub 'subject=debug.>' --reason \"noise\" --dry-run\n"
-                                   "  holdfast spool discard all --reason \"box is sold\"");
+  CLI::App* discard =
+      add_operator(spool, "discard", "Give up records for good; counted and logged",
+                   "  holdfast spool discard target=hub 'subject=debug.>' --reason \"noise\" --dry-run\n"
+                   "  holdfast spool discard all --reason \"box is sold\"");
   add_filter(discard);
   discard->add_option("--reason", reason_, "Why; it goes to the log")->required();
   discard->add_flag("--dry-run", dry_run_, "Only count");

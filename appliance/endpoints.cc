@@ -1,71 +1,26 @@
 #include "appliance/endpoints.h"
 
 #include "appliance/nats_source.h"
-#include "forwarder/archive_target.h"
-#include "forwarder/file_target.h"
-#include "forwarder/nats_target.h"
-#include "forwarder/sql_target.h"
+#include "appliance/target_options.h"
 
 namespace holdfast {
 namespace {
 
-NatsOptions nats_options(const NatsAddress& address, const std::string& name) {
-  NatsOptions options;
-  options.url = address.url;
-  options.creds_file = address.creds_file;
-  options.nkey_file = address.nkey_file;
-  options.tls_ca = address.tls_ca;
-  options.tls_cert = address.tls_cert;
-  options.tls_key = address.tls_key;
-  options.client_name = "holdfast-" + name;
-  return options;
-}
-
 std::unique_ptr<Target> make(const NatsTargetConfig& config, const std::string& name, const std::string& site) {
-  NatsTargetOptions options;
-  options.site = site;
-  options.nats = nats_options(config.address, name);
-  options.to.stream = config.stream;
-  options.to.subject = SubjectTemplate::parse(config.subject);  // nothing of an empty one
-  if (!config.bucket.empty())
-    options.to.bucket = NatsBucket{config.bucket, SubjectTemplate::parse(config.key), config.existing};
-  return std::make_unique<NatsTarget>(std::move(options));
+  return std::make_unique<NatsTarget>(target_options(config, name, site));
 }
 
 std::unique_ptr<Target> make(const FileTargetConfig& config, const std::string& name, const std::string& site) {
-  const OpenDirectory open = [directory = config.directory] { return open_posix_file_system(directory); };
-  const std::string writer = site + '-' + name;
-  if (config.archive) {
-    ArchiveOptions options;
-    options.writer = writer;
-    options.rotate_bytes = config.rotate_bytes;
-    options.rotate_after = config.rotate_after;
-    return std::make_unique<ArchiveTarget>(open, std::move(options));
-  }
-  FileTargetOptions options;
-  options.format = config.format;
-  options.layout = config.layout;
-  options.compression = config.compression;
-  options.writer = writer;
-  return std::make_unique<FileTarget>(open, std::move(options));
+  if (config.archive) return std::make_unique<ArchiveTarget>(opens(config), archive_options(config, name, site));
+  return std::make_unique<FileTarget>(opens(config), target_options(config, name, site));
 }
 
 std::unique_ptr<Target> make(const HttpTargetConfig& config, const std::string& name, const std::string& site) {
-  HttpTargetOptions options = config.options;
-  options.site = site;
-  options.client.user_agent = "holdfast-" + name;
-  return std::make_unique<HttpTarget>(std::move(options));
+  return std::make_unique<HttpTarget>(target_options(config, name, site));
 }
 
 std::unique_ptr<Target> make(const SqlTargetConfig& config, const std::string& name, const std::string& site) {
-  SqlTargetOptions options;
-  options.site = site;
-  options.server = config.server;
-  options.server.client_name = "holdfast-" + name;
-  options.tables = config.tables;
-  options.batch = config.batch;
-  options.batch_bytes = config.batch_bytes;
-  return std::make_unique<SqlTarget>(config.dialect, std::move(options));
+  return std::make_unique<SqlTarget>(config.dialect, target_options(config, name, site));
 }
 
 }  // namespace

@@ -300,11 +300,36 @@ std::string order_report(std::string_view command, const Json& answer) {
   return fmt::format("target {} {}\n", answer["target"].text(), what);
 }
 
+const char* safety_headline(const std::string& safety) {
+  if (safety == "safe") return "SAFE";
+  if (safety == "safe_with_conditions") return "SAFE WITH CONDITIONS";
+  return safety == "not_safe" ? "NOT SAFE" : "NOT PROVEN";
+}
+
+const char* verdict_word(const std::string& verdict) {
+  if (verdict == "passed") return "passed";
+  if (verdict == "conditional") return "condition";
+  if (verdict == "failed") return "FAILED";
+  return verdict == "unproven" ? "UNPROVEN" : "-";
+}
+
+std::string certify_report(const Json& answer) {
+  std::string out = fmt::format("target {}: {}\n\n", answer["target"].text(), safety_headline(answer["safety"].text()));
+  for (const Json& one : answer["properties"].list()) {
+    const std::string begin = fmt::format("{:<18}{:<11}", one["name"].text(), verdict_word(one["verdict"].text()));
+    out += begin + wrapped(one["reason"].text(), begin.size()) + '\n';
+  }
+  out += fmt::format("\n{} in run {}", records_text(answer["records"].count()), answer["run"].text());
+  if (!answer["may_be_left"].flag()) return out + "; none is left there\n";
+  return out + ".\nSome may be left there, with the run in key, payload and the header\nHoldfast-Certification.\n";
+}
+
 }  // namespace
 
 std::string report_text(std::string_view command, const Json& answer) {
   if (command == "status") return status_report(answer);
   if (command == "audit") return audit_report(answer);
+  if (command == "certify") return certify_report(answer);
   if (command == "spool list") return list_report(answer, record_rows(answer["records"]));
   if (command == "quarantine list") return list_report(answer, quarantine_rows(answer["records"]));
   if (command == "spool show" || command == "quarantine show") return opened_report(answer);

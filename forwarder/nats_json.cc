@@ -217,6 +217,28 @@ ApiReply<StreamInfo> parse_stream_info(std::string_view text) {
   return info;
 }
 
+ApiReply<StreamKeeping> parse_stream_keeping(std::string_view text) {
+  const Document document(text);
+  Fields root(document.root());
+  if (auto error = error_in(root)) return *std::move(error);
+  Fields config = root.object("config");
+  StreamKeeping keeping;
+  keeping.replicas = config.count("num_replicas");
+  keeping.duplicate_window = Nanoseconds(config.number("duplicate_window", 0));
+  keeping.in_memory = config.text("storage") == "memory";
+  if (!config.present() || !root.good() || !config.good()) return ApiError{};
+  return keeping;
+}
+
+ApiReply<std::vector<std::string>> parse_stream_names(std::string_view text) {
+  const Document document(text);
+  Fields root(document.root());
+  if (auto error = error_in(root)) return *std::move(error);
+  std::vector<std::string> names = root.texts("streams");
+  if (!root.present() || !root.good()) return ApiError{};
+  return names;
+}
+
 ApiReply<ConsumerInfo> parse_consumer_info(std::string_view text) {
   const Document document(text);
   Fields root(document.root());
@@ -295,6 +317,14 @@ std::string next_message_request(std::uint64_t at_or_above, std::string_view fil
 
 std::string last_message_request(std::string_view subject) {
   return json::serialize(json::object{{"last_by_subj", json::string(subject)}});
+}
+
+std::string stream_names_request(std::string_view subject) {
+  return json::serialize(json::object{{"subject", json::string(subject)}});
+}
+
+std::string delete_message_request(std::uint64_t sequence) {
+  return json::serialize(json::object{{"seq", sequence}});
 }
 
 std::string create_stream_request(const StreamRequest& request) {

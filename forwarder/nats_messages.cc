@@ -62,6 +62,9 @@ std::string in_domain(std::string api_subject, std::string_view domain) {
   return api_subject.insert(kRoot.size(), fmt::format("{}.", domain));
 }
 
+std::string stream_names_subject() {
+  return "$JS.API.STREAM.NAMES";
+}
 std::string stream_info_subject(std::string_view stream) {
   return api_subject("STREAM.INFO", stream);
 }

@@ -111,6 +111,7 @@ struct StoredMessage {
   std::int64_t timestamp_ns = 0;
 };
 
+// With what is in it.
 struct StoredContent {
   StoredMessage place;
   std::vector<Header> headers;
@@ -138,7 +139,6 @@ std::string get_message_request(std::uint64_t sequence);
 // The first at or above a sequence whose subject matches a filter.
 std::string next_message_request(std::uint64_t at_or_above, std::string_view filter);
 std::string last_message_request(std::string_view subject);
-std::string delete_message_subject(std::string_view stream);
 
 struct PullRequest {
   std::uint64_t batch = 1;

@@ -5,6 +5,10 @@
 #include <algorithm>
 #include <map>
 
+#include "forwarder/nats_conditions.h"
+#include "forwarder/nats_stream.h"
+#include "forwarder/nats_wire.h"
+
 namespace holdfast {
 namespace {
 
@@ -23,37 +27,32 @@ std::string_view id_of(const StoredContent& stored) {
 
 class NatsReadback : public Readback {
  public:
-  NatsReadback(NatsTargetOptions options, std::string stream, std::unique_ptr<NatsConnection> connection)
-      : options_(std::move(options)), stream_(std::move(stream)), connection_(std::move(connection)) {}
-
-  // Where to begin to look.
-  Result<void> note_begin() {
-    const auto reply = ask(stream_info_subject(stream_), "");
-    if (!reply.ok()) return reply.error();
-    const auto info = parse_stream_info(*reply);
-    if (const auto* error = std::get_if<ApiError>(&info))
-      return unavailable("the stream cannot be read back: " + error_name(*error));
-    begin_ = std::get<StreamInfo>(info).last_sequence + 1;
-    return {};
-  }
+  explicit NatsReadback(NatsTargetOptions options) : options_(std::move(options)) {}
 
   Result<std::vector<Held>> look(std::span<const Delivery> records) override {
+    if (records.empty()) return std::vector<Held>();
+    HOLDFAST_TRY(reach(records.front(), From::end));
     const auto found = find(records);
     if (!found.ok()) return found.error();
     std::vector<Held> held(records.size());
     for (std::size_t place = 0; place < records.size(); ++place) {
       held[place].copies = (*found)[place].size();
-      for (const StoredContent& copy : (*found)[place]) held[place].as_sent &= is_same_message(copy, records[place]);
+      for (const StoredContent& copy : (*found)[place]) {
+        held[place].as_sent &= is_same_message(copy, records[place]);
+        held[place].position = std::min(held[place].position.value_or(copy.place.sequence), copy.place.sequence);
+      }
     }
     return held;
   }
 
   Result<void> remove(std::span<const Delivery> records) override {
+    if (records.empty()) return {};
+    HOLDFAST_TRY(reach(records.front(), From::beginning));
     const auto found = find(records);
     if (!found.ok()) return found.error();
     for (const auto& copies : *found) {
       for (const StoredContent& copy : copies) {
-        const auto reply = ask(delete_message_subject(stream_), get_message_request(copy.place.sequence));
+        const auto reply = ask(delete_message_subject(stream_), delete_message_request(copy.place.sequence));
         if (!reply.ok()) return reply.error();
         const auto error = parse_api_error(*reply);
         if (error && !error->is(ApiCode::no_message))
@@ -65,6 +64,27 @@ class NatsReadback : public Readback {
 
  private:
   using Copies = std::vector<StoredContent>;
+  enum class From : std::uint8_t { beginning, end };
+
+  // Connected, and it is known where to look; from where is what the first call says.
+  Result<void> reach(const Delivery& record, From from) {
+    if (!connection_ || !connection_->alive()) {
+      auto connection = NatsConnection::connect(options_.nats);
+      if (!connection.ok()) return connection.error();
+      connection_ = *std::move(connection);
+    }
+    if (!stream_.empty()) return {};
+    auto stream = stream_behind(*connection_, options_, record);
+    if (!stream.ok()) return stream.error();
+    const auto reply = ask(stream_info_subject(*stream), "");
+    if (!reply.ok()) return reply.error();
+    const auto info = parse_stream_info(*reply);
+    if (const auto* error = std::get_if<ApiError>(&info))
+      return unavailable("the stream cannot be read back: " + error_name(*error));
+    begin_ = from == From::beginning ? 1 : std::get<StreamInfo>(info).last_sequence + 1;
+    stream_ = *std::move(stream);
+    return {};
+  }
 
   // Each subject is read once, however many of the records went to it.
   Result<std::vector<Copies>> find(std::span<const Delivery> records) {
@@ -111,24 +131,17 @@ class NatsReadback : public Readback {
   }
 
   const NatsTargetOptions options_;
-  const std::string stream_;
-  const std::unique_ptr<NatsConnection> connection_;
+  std::string stream_;
+  std::unique_ptr<NatsConnection> connection_;
   std::uint64_t begin_ = 1;  // what is older is not looked at
   std::size_t read_ = 0;     // messages, in this look
 };
 
 }  // namespace
 
-Result<std::unique_ptr<Readback>> make_nats_readback(NatsTargetOptions options) {
-  const std::string stream = options.to.bucket ? bucket_stream(options.to.bucket->name) : options.to.stream;
-  if (stream.empty())
-    return Error{ErrorKind::invalid, "the target names no stream, so what it holds cannot be read back"};
+std::unique_ptr<Readback> make_nats_readback(NatsTargetOptions options) {
   options.nats.connect_to.clear();
-  auto connection = NatsConnection::connect(options.nats);
-  if (!connection.ok()) return connection.error();
-  auto readback = std::make_unique<NatsReadback>(std::move(options), stream, *std::move(connection));
-  HOLDFAST_TRY(readback->note_begin());
-  return std::unique_ptr<Readback>(std::move(readback));
+  return std::make_unique<NatsReadback>(std::move(options));
 }
 
 }  // namespace holdfast

@@ -78,10 +78,13 @@ std::optional<NatsEndpoint> parse_place(std::string_view place) {
   return endpoint;
 }
 
-std::string place_of(const NatsEndpoint& endpoint) {
+std::string host_and_port(const NatsEndpoint& endpoint) {
   const bool v6 = endpoint.host.find(':') != std::string::npos;
-  return fmt::format("{}://{}{}{}:{}", endpoint.tls ? "tls" : "nats", v6 ? "[" : "", endpoint.host, v6 ? "]" : "",
-                     endpoint.port);
+  return fmt::format("{}{}{}:{}", v6 ? "[" : "", endpoint.host, v6 ? "]" : "", endpoint.port);
+}
+
+std::string place_of(const NatsEndpoint& endpoint) {
+  return fmt::format("{}://{}", endpoint.tls ? "tls" : "nats", host_and_port(endpoint));
 }
 
 }  // namespace holdfast

@@ -14,7 +14,7 @@ struct NatsEndpoint {
   std::string login;  // "user:password" or a token, as it was written; a secret
   std::string host;   // a name or an address, without brackets
   std::uint16_t port = 4222;
-  std::string through{};  // "host:port" to connect to in its place; the host is still whose certificate must show
+  std::string through;  // "host:port" to connect to in its place; the host is still whose certificate must show
   bool operator==(const NatsEndpoint&) const = default;
 };
 
@@ -24,6 +24,9 @@ std::optional<std::vector<NatsEndpoint>> parse_nats_url(std::string_view url);
 
 // "host:port", "[v6]:port", or nothing when it is not that.
 std::optional<NatsEndpoint> parse_place(std::string_view place);
+
+// "host:port", an address of version 6 in brackets.
+std::string host_and_port(const NatsEndpoint& endpoint);
 
 // For texts: scheme, host and port; never the login.
 std::string place_of(const NatsEndpoint& endpoint);

@@ -106,15 +106,6 @@ bool HeldSocket::ended() const {
   return fd_ < 0 || ::poll(&look, 1, 0) != 0;
 }
 
-HeldSocket hold_socket(int fd) {
-  HeldSocket held_one(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
-  if (held_one) {
-    const std::lock_guard lock(held().mutex);
-    if (const auto inode = inode_of(held_one.fd_)) held().inodes.insert(*inode);
-  }
-  return held_one;
-}
-
 HeldSocket hold_socket_to(const PeerAddress& peer) {
   std::vector<int> descriptors = open_descriptors();
   std::optional<ino_t> newest;
@@ -142,6 +133,18 @@ HeldSocket hold_socket_to(const PeerAddress& peer) {
     found = HeldSocket(copy);
   }
   return found;
+}
+
+HeldSocket hold_socket(int fd) {
+  const int copy = ::fcntl(fd, F_DUPFD_CLOEXEC, 0);
+  const auto inode = copy < 0 ? std::nullopt : inode_of(copy);
+  if (!inode) {
+    if (copy >= 0) ::close(copy);
+    return {};
+  }
+  const std::lock_guard lock(held().mutex);
+  held().inodes.insert(*inode);
+  return HeldSocket(copy);
 }
 
 }  // namespace holdfast

@@ -49,7 +49,8 @@ class HeldSocket {
 
 // The socket connected to `peer` that nobody holds yet; the newest when there are several. Empty: there is none.
 HeldSocket hold_socket_to(const PeerAddress& peer);
-// The one behind a descriptor that a library has told; it stays the library's to close.
+// The one behind a descriptor: a library's, which stays the library's to close; or one of our own, from before its
+// connect on, which is thereby never taken for a library's. Empty: it cannot be held.
 HeldSocket hold_socket(int fd);
 
 }  // namespace holdfast

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -15,6 +16,8 @@ namespace holdfast {
 struct Held {
   std::uint64_t copies = 0;  // effects under this record's key: rows, objects, files, messages
   bool as_sent = true;       // each of them has the record's content
+  // Where the upstream keeps an order: grows from what it stored earlier to what it stored later.
+  std::optional<std::uint64_t> position = {};
 };
 
 class Readback {
