@@ -23,9 +23,9 @@ Result<AuditReport> Spool::audit() {
     if (!done && done.error().kind != ErrorKind::full) return parts.fail(done.error());
   }
   const std::lock_guard commit(parts.commit_mutex);
-  std::uint64_t damaged = 0, ignored = 0;
-  HOLDFAST_TRY(parts.checked(
-      parts.files->list_quarantine([&](const QuarantineName&) { ++report.quarantined; }, damaged, ignored)));
+  std::uint64_t ignored = 0;
+  HOLDFAST_TRY(
+      parts.checked(parts.files->list_quarantine([&](const QuarantineName&) { ++report.quarantined; }, ignored)));
   report.quarantined -= parts.unlink_later.quarantined.size();
   const std::lock_guard lock(parts.index_mutex);
   const Totals& totals = parts.index->totals();

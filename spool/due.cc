@@ -28,8 +28,7 @@ Result<std::vector<Spool::Parts::DuePlace>> Spool::Parts::due_places(TargetNumbe
         if (record.place != Place::journal || (record.waiting & bit) == 0) return true;
         if (hidden.contains({record.sequence, target})) return true;
         const bool unsent = record.this_life && (record.handed_out & bit) == 0;
-        places.push_back(
-            {record.sequence, record.id, record.route, priority, record.spot.size, record.spot, unsent, false});
+        places.push_back({record.sequence, record.id, priority, record.spot.size, record.spot, unsent, false});
         return ++found < limit;
       });
     }
@@ -53,7 +52,7 @@ Result<std::vector<Spool::Parts::DuePlace>> Spool::Parts::due_places(TargetNumbe
           // While its segment is there, one read of the journal is cheaper than opening a file.
           const JournalRecord* record = records.find(row.sequence);
           const auto spot = record == nullptr ? std::nullopt : std::optional(record->spot);
-          places.push_back({row.sequence, row.id, row.route, priority, row.size, spot, false, true});
+          places.push_back({row.sequence, row.id, priority, row.size, spot, false, true});
           ++found;
         }
         if (rows->size() < limit) break;

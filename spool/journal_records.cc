@@ -15,7 +15,6 @@ JournalRecord journal_record(const FrameHeader& header, FrameSpot spot, const Le
   record.route = static_cast<RouteNumber>(header.route);
   record.priority = header.priority;
   record.accepted_wall_ns = header.accepted_wall_ns;
-  record.clock_trusted = header.clock_trusted;
   record.position = identity.position;
   record.positional = identity.positional;
   return record;

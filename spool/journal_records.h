@@ -43,7 +43,6 @@ struct JournalRecord {
   // `filed` by an earlier life: the file is written again from the frame before the segment is reused.
   bool unproven = false;
   bool this_life = false;  // taken by this life
-  bool clock_trusted = false;
 };
 
 struct IdHash {

@@ -279,7 +279,6 @@ struct Spool::Parts {
   struct DuePlace {
     Sequence sequence = 0;
     RecordId id;
-    RouteNumber route{};
     Priority priority = 0;
     std::uint64_t size = 0;         // of the frame
     std::optional<FrameSpot> spot;  // while the journal has its frame; else in a file alone

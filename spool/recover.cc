@@ -249,9 +249,8 @@ Result<void> Spool::Parts::match_journal_with_index() {
 // Rows without a file in quarantine, and files without a row: both are put right, and counted.
 Result<void> Spool::Parts::match_quarantine() {
   std::map<Sequence, RecordId> names;
-  std::uint64_t damaged = 0;
   HOLDFAST_TRY(files->list_quarantine([&](const QuarantineName& name) { names.emplace(name.sequence, name.id); },
-                                      damaged, ignored_names));
+                                      ignored_names));
   IndexChange change;
   for (Sequence after = 0;;) {
     auto rows = index->list_quarantine(after, kRowsAtOnce);
