@@ -1,6 +1,7 @@
 #include "spool/journal_records.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "spool/check.h"
 
@@ -18,6 +19,21 @@ JournalRecord journal_record(const FrameHeader& header, FrameSpot spot, const Le
   record.position = identity.position;
   record.positional = identity.positional;
   return record;
+}
+
+IndexedRecord row_of(const JournalRecord& record, std::vector<TargetNumber> waiting) {
+  return {record.sequence,         record.id,         record.route, record.priority, record.spot.size,
+          record.accepted_wall_ns, std::move(waiting)};
+}
+
+IndexedRecord row_of(const FrameHeader& header, std::vector<TargetNumber> waiting) {
+  return {header.sequence,
+          header.id,
+          static_cast<RouteNumber>(header.route),
+          header.priority,
+          kFrameHeaderSize + header.body_size,
+          header.accepted_wall_ns,
+          std::move(waiting)};
 }
 
 JournalRecord& JournalRecords::add(JournalRecord record) {
