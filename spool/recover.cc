@@ -193,6 +193,19 @@ Result<void> match_journal_with_index(Spool::Parts& parts) {
   return {};
 }
 
+// Of a record in a file the index may not have heard: it was settled in the journal while its row was being written
+// (R59). Nor of one whose put is no longer there.
+void settle_recovered(Spool::Parts& parts, const std::vector<TargetSettlement>& done) {
+  for (const TargetSettlement& settlement : done) {
+    JournalRecord* record = parts.custody.records().find(settlement.sequence);
+    if (record == nullptr || record->place == Place::filed) {
+      parts.unwritten.add_filed(settlement);
+    } else if (record->place == Place::journal) {
+      record->waiting &= ~bit_of(parts.custody.route(record->route), settlement.target);
+    }
+  }
+}
+
 // Rows without a file in quarantine, and files without a row: both are put right, and counted.
 Result<void> match_quarantine(Spool::Parts& parts) {
   std::map<Sequence, RecordId> names;
@@ -293,12 +306,7 @@ Result<void> Spool::Parts::recover() {
   auto from_medium = recover_journal(*this, done);
   if (!from_medium) return from_medium.error();
   HOLDFAST_TRY(match_journal_with_index(*this));
-  for (const TargetSettlement& settlement : done) {
-    JournalRecord* record = custody.records().find(settlement.sequence);
-    if (record == nullptr || record->place == Place::left) continue;
-    const TargetBits bit = bit_of(custody.route(record->route), settlement.target);
-    if (record->place == Place::journal) record->waiting &= ~bit;
-  }
+  settle_recovered(*this, done);
   HOLDFAST_TRY(match_quarantine(*this));
   custody.count_recovered();
 
