@@ -10,6 +10,11 @@
 namespace holdfast {
 namespace {
 
+constexpr std::size_t kMaxBatchBytes = 4u << 20;  // one append; bounds memory and the time of one sync
+constexpr std::size_t kSealTogether = 16;         // records: what a helper of the crew takes at once
+constexpr Nanoseconds kSlowSync = std::chrono::seconds(1);
+constexpr std::size_t kMaxSlowSyncs = 32;
+
 // The key a conflicting newcomer is known by: the same newcomer again is a duplicate of itself.
 std::string conflict_key(const Arrival& arrival) {
   Bytes content(arrival.envelope.subject.begin(), arrival.envelope.subject.end());
@@ -27,6 +32,16 @@ std::string duplicate_key(const Arrival& arrival) {
 
 bool same_content(const Arrival& a, const Arrival& b) {
   return a.envelope.subject == b.envelope.subject && a.envelope.payload == b.envelope.payload;
+}
+
+// commit_mutex held.
+Result<void> start_segment(Spool::Parts& parts) {
+  const std::uint64_t base = parts.next_sequence++;
+  HOLDFAST_TRY(parts.journal->start_segment(base));
+  const std::lock_guard lock(parts.state_mutex);
+  parts.custody.records().begin_segment(base);
+  parts.journal_disk_bytes = parts.journal->disk_bytes();
+  return {};
 }
 
 }  // namespace
@@ -64,9 +79,9 @@ Result<Verdict> Commit::decide(Prepared& prepared) {
   if (!known) return known.error();
   if (*known) return Verdict{VerdictKind::duplicate, SeenIn::ledger, Reason::none, prepared.id, 0};
   const Reason refused = prepared.arrival->refused;
-  if (refused != Reason::none) return set_aside(prepared, {VerdictKind::refused, SeenIn::nowhere, refused, {}, 0});
+  if (refused != Reason::none) return quarantine(prepared, {VerdictKind::refused, SeenIn::nowhere, refused, {}, 0});
   if (is_too_large(prepared))
-    return set_aside(prepared, {VerdictKind::refused, SeenIn::nowhere, Reason::too_large, {}, 0});
+    return quarantine(prepared, {VerdictKind::refused, SeenIn::nowhere, Reason::too_large, {}, 0});
   return take_in(prepared, {VerdictKind::accepted, SeenIn::nowhere, Reason::none, {}, 0});
 }
 
@@ -95,7 +110,7 @@ Result<Verdict> Commit::decide_known(Prepared& prepared, const Found& found) {
   if (*again != SeenIn::nowhere) return kept_before(prepared, {VerdictKind::duplicate, *again, verdict.reason, {}, 0});
   const bool forward = verdict.kind == VerdictKind::conflict && arrival.on_conflict == OnConflict::forward &&
                        arrival.refused == Reason::none && !is_too_large(prepared);
-  return forward ? take_in(prepared, verdict) : set_aside(prepared, verdict);
+  return forward ? take_in(prepared, verdict) : quarantine(prepared, verdict);
 }
 
 // What equals an earlier conflict is skipped; where it is not that very message, its place is remembered all the same.
@@ -113,7 +128,7 @@ Result<SeenIn> Commit::rename(Prepared& prepared, std::string key) {
   prepared.id = parts_.keyring->namer().record_id(prepared.own_key);
   prepared.content.reset();
   prepared.positional = false;
-  prepared.position->stream_tag = parts_.stream_tag(arrival.envelope.origin.stream, false);
+  prepared.position = parts_.places->of(arrival.envelope.origin, false);
   prepared.frame_size = sealed_frame_size(encoded_size(prepared.own_key, arrival.envelope));
   const auto found = look_up(prepared);
   if (!found) return found.error();
@@ -127,7 +142,8 @@ Result<bool> Commit::is_redelivery(const Prepared& prepared) {
     return earlier->second->envelope.origin == prepared.arrival->envelope.origin;
   {
     const std::lock_guard lock(parts_.state_mutex);
-    if (const JournalRecord* record = parts_.records.find(prepared.id); record && record->position == prepared.position)
+    if (const JournalRecord* record = parts_.custody.records().find(prepared.id);
+        record && record->position == prepared.position)
       return true;
   }
   const std::lock_guard lock(parts_.index_mutex);
@@ -185,9 +201,9 @@ Result<Commit::Found> Commit::look_up(Prepared& prepared) {
   bool left = false;
   {
     const std::lock_guard lock(parts_.state_mutex);
-    if (const JournalRecord* record = parts_.records.find(prepared.id)) {
+    if (const JournalRecord* record = parts_.custody.records().find(prepared.id)) {
       content = record->content;
-      left = record->place == Place::aside || (record->place == Place::journal && parts_.complete(*record));
+      left = record->place != Place::filed && !parts_.custody.in_custody(*record);
     }
   }
   if (!content) return look_up_older(prepared);
@@ -227,11 +243,11 @@ const ContentDigest& Commit::content_of(Prepared& prepared) const {
 // Without the content digest.
 FrameHeader Commit::header_of(const Prepared& prepared, Sequence sequence) const {
   const Arrival& arrival = *prepared.arrival;
-  return parts_.header_for(moment_, sequence, prepared.id, arrival.route, arrival.priority);
+  return parts_.sealer->header(accepted_, sequence, prepared.id, arrival.route, arrival.priority);
 }
 
 // Set aside before anything may be acknowledged (R13): the file is on the medium, and remembered, when this returns.
-Result<Verdict> Commit::set_aside(Prepared& prepared, Verdict verdict) {
+Result<Verdict> Commit::quarantine(Prepared& prepared, Verdict verdict) {
   {
     const std::lock_guard lock(parts_.index_mutex);
     const std::uint64_t bytes = parts_.index->quarantine_bytes() + prepared.frame_size;
@@ -239,7 +255,7 @@ Result<Verdict> Commit::set_aside(Prepared& prepared, Verdict verdict) {
   }
   if (quarantine_is_full_) {
     const std::lock_guard lock(parts_.state_mutex);
-    parts_.quarantine_full = parts_.clock.monotonic();
+    parts_.gauge.note_full_quarantine(parts_.clock.monotonic());
     return Error{ErrorKind::full, "the quarantine is full (spool.quarantine_max_bytes)"};
   }
   const Sequence sequence = parts_.next_sequence++;
@@ -247,8 +263,8 @@ Result<Verdict> Commit::set_aside(Prepared& prepared, Verdict verdict) {
   header.content = content_of(prepared);
   Bytes body, frame, note;
   encode_body(prepared.key(), prepared.arrival->envelope, body);
-  parts_.seal(header, body, frame);
-  parts_.append_note(header, verdict.reason, TargetNumber{}, "", note);
+  parts_.sealer->seal(header, body, frame);
+  parts_.sealer->append_note(header, verdict.reason, TargetNumber{}, "", note);
   HOLDFAST_TRY(parts_.files->write_quarantined(prepared.id, sequence, frame, note));
   IndexChange change;
   change.set_aside.push_back({sequence, prepared.id, verdict.reason, TargetNumber{}, prepared.arrival->route,
@@ -273,7 +289,7 @@ Result<Sequence> Commit::add_to_batch(Prepared& prepared) {
   const std::size_t pending = parts_.batch.size() - kBatchHeaderSize;
   if (!parts_.journal->fits(pending + prepared.frame_size) || pending + prepared.frame_size > kMaxBatchBytes) {
     HOLDFAST_TRY(append());  // a batch never crosses a segment (R11)
-    HOLDFAST_TRY(make_room(prepared.frame_size));
+    HOLDFAST_TRY(find_segment_for(prepared.frame_size));
   }
   if (frames_ == 0) add_done_frame();
 
@@ -284,7 +300,7 @@ Result<Sequence> Commit::add_to_batch(Prepared& prepared) {
   parts_.batch.resize(parts_.batch.size() + spot.size);
   JournalRecord& record =
       batched_.emplace_back(journal_record(header_of(prepared, sequence), spot, prepared.ledger_entry()));
-  record.accepted = moment_.monotonic;
+  record.accepted = accepted_.monotonic;
   record.this_life = true;
   unsealed_.push_back(&prepared);
   ++frames_;
@@ -303,7 +319,7 @@ void Commit::seal_batch() {
       body.clear();
       encode_body(prepared.key(), prepared.arrival->envelope, body);
       const std::span place = std::span(parts_.batch).subspan(kBatchHeaderSize + record.spot.offset, record.spot.size);
-      parts_.seal_at(place, header, body);
+      parts_.sealer->seal_at(place, header, body);
     }
   });
   unsealed_.clear();
@@ -311,30 +327,28 @@ void Commit::seal_batch() {
 
 // What was settled meanwhile rides on this sync; it must leave room for a frame.
 void Commit::add_done_frame() {
-  std::vector<FiledSettlement> settlements;
+  std::vector<TargetSettlement> settlements;
   {
     const std::lock_guard lock(parts_.state_mutex);
-    const std::size_t size = kFrameHeaderSize + largest_done_list(parts_.done_unwritten.size());
-    if (parts_.done_unwritten.empty() || !parts_.journal->fits(size + parts_.journal->largest_frame())) {
-      return;
-    }
-    settlements.swap(parts_.done_unwritten);
+    const std::size_t waiting = parts_.unwritten.done(), size = kFrameHeaderSize + largest_done_list(waiting);
+    if (waiting == 0 || !parts_.journal->fits(size + parts_.journal->largest_frame())) return;
+    settlements = parts_.unwritten.take_done();
   }
-  parts_.append_done(settlements, parts_.batch);
+  parts_.sealer->append_done(settlements, parts_.batch);
   ++frames_;
 }
 
-Result<void> Commit::make_room(std::size_t frame_size) {
+Result<void> Commit::find_segment_for(std::size_t frame_size) {
   while (!parts_.journal->fits(frame_size)) {
     if (parts_.journal->can_start()) {
-      HOLDFAST_TRY(parts_.start_segment());
+      HOLDFAST_TRY(start_segment(parts_));
       continue;
     }
     // The ring is full: the oldest segment goes to files first. Nobody else commits meanwhile: this one leads.
     commit_lock_.unlock();
     auto made = [&] {
       const std::lock_guard upkeep(parts_.upkeep_mutex);
-      return parts_.make_room();
+      return parts_.free_a_segment();
     }();
     commit_lock_.lock();
     HOLDFAST_TRY(made);
@@ -350,7 +364,7 @@ Result<void> Commit::append() {
   auto first = parts_.journal->append(parts_.batch, frames_, puts);
   if (!first) return first.error();
   const Nanoseconds took = parts_.clock.monotonic() - before;
-  adopt(*first);
+  take_custody(*first);
   frames_ = 0;
   parts_.batch.assign(kBatchHeaderSize, 0);
   if (took >= kSlowSync) {
@@ -362,17 +376,12 @@ Result<void> Commit::append() {
 }
 
 // The batch is on the medium: from here on its records are in custody.
-void Commit::adopt(FrameSpot first) {
+void Commit::take_custody(FrameSpot first) {
   const std::lock_guard lock(parts_.state_mutex);
   for (JournalRecord& record : batched_) {
     record.spot.segment = first.segment;
     record.spot.offset += first.offset;
-    record.place = Place::journal;
-    record.waiting = parts_.all_bits(record.route);
-    const JournalRecord& added = parts_.records.add(std::move(record));
-    parts_.count_waiting(added, added.waiting, true);
-    parts_.count_live(added, true);
-    ++parts_.journal_taken;
+    parts_.custody.add(std::move(record));
   }
   batched_.clear();
 }
@@ -384,24 +393,21 @@ Result<Sequence> Commit::add_to_files(Prepared& prepared) {
   header.content = content_of(prepared);
   Bytes body, frame;
   encode_body(prepared.key(), prepared.arrival->envelope, body);
-  parts_.seal(header, body, frame);
+  parts_.sealer->seal(header, body, frame);
   // Whether or not the lot is synced at once, this file is: nothing else holds the record.
-  HOLDFAST_TRY(parts_.files->write(prepared.id, sequence, frame, !parts_.whole_sync, parts_.direct_dirty));
+  HOLDFAST_TRY(parts_.direct->write(prepared.id, sequence, frame));
   direct_.push_back(journal_record(header, {0, 0, static_cast<std::uint32_t>(frame.size())}, prepared.ledger_entry()));
   return sequence;
 }
 
 Result<void> Commit::file_direct() {
   if (direct_.empty()) return {};
-  HOLDFAST_TRY(parts_.files->sync_lot(parts_.whole_sync, parts_.direct_dirty));
+  HOLDFAST_TRY(parts_.direct->sync());
   IndexChange change;
   {
     const std::lock_guard lock(parts_.state_mutex);
     for (const JournalRecord& record : direct_) {
-      IndexedRecord row{record.sequence,         record.id, record.route, record.priority, record.spot.size,
-                        record.accepted_wall_ns, {}};
-      for (const RouteTarget& target : parts_.route_locked(record.route)) row.waiting.push_back(target.target);
-      change.filed.push_back(std::move(row));
+      change.filed.push_back(row_of(record, all_targets(parts_.custody.route(record.route))));
       change.remember.push_back(ledger_entry(record));
     }
   }
@@ -415,7 +421,7 @@ Result<void> Commit::file_direct() {
     }
   }
   HOLDFAST_TRY(applied);
-  for (const JournalRecord& record : direct_) parts_.note_row(record.id, record.sequence);
+  for (const JournalRecord& record : direct_) parts_.expected_names.row_came(record.id, record.sequence);
   direct_.clear();
   return {};
 }
@@ -427,30 +433,20 @@ Result<void> Commit::finish() {
   return remember_witnesses();
 }
 
-// commit_mutex held.
-Result<void> Spool::Parts::start_segment() {
-  const std::uint64_t base = next_sequence++;
-  HOLDFAST_TRY(journal->start_segment(base));
-  const std::lock_guard lock(state_mutex);
-  records.begin_segment(base);
-  journal_disk_bytes = journal->disk_bytes();
-  return {};
-}
-
 // What nothing has carried along goes in a batch of its own.
 Result<void> Spool::Parts::write_done_frames() {
   const std::lock_guard commit_lock(commit_mutex);
-  std::vector<FiledSettlement> settlements;
+  std::vector<TargetSettlement> settlements;
   {
     const std::lock_guard lock(state_mutex);
-    settlements.swap(done_unwritten);
+    settlements = unwritten.take_done();
   }
   if (settlements.empty()) return {};
   Bytes done(kBatchHeaderSize);
-  append_done(settlements, done);
+  sealer->append_done(settlements, done);
   const std::size_t size = done.size() - kBatchHeaderSize;
   if (!journal->fits(size) && journal->can_start()) {
-    HOLDFAST_TRY(unless_full(start_segment()));
+    HOLDFAST_TRY(unless_full(start_segment(*this)));
   }
   // Without room there is no frame: a cut then costs a duplicate, and the settling goes on.
   if (!journal->fits(size)) return {};

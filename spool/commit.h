@@ -2,6 +2,10 @@
 // to this room.
 #pragma once
 
+#include <mutex>
+#include <optional>
+#include <vector>
+
 #include "spool/parts.h"
 
 namespace holdfast {
@@ -36,22 +40,22 @@ class Commit {
   Result<void> remember_witnesses();
   bool is_too_large(const Prepared& prepared) const;
   Result<Verdict> take_in(Prepared& prepared, Verdict verdict);
-  Result<Verdict> set_aside(Prepared& prepared, Verdict verdict);
+  Result<Verdict> quarantine(Prepared& prepared, Verdict verdict);
   Result<Sequence> add_to_batch(Prepared& prepared);
   bool goes_to_file(const Prepared& prepared) const;
   Result<Sequence> add_to_files(Prepared& prepared);
   const ContentDigest& content_of(Prepared& prepared) const;
   FrameHeader header_of(const Prepared& prepared, Sequence sequence) const;
-  Result<void> make_room(std::size_t frame_size);
+  Result<void> find_segment_for(std::size_t frame_size);
   void seal_batch();
   Result<void> append();
   Result<void> file_direct();
   void add_done_frame();
-  void adopt(FrameSpot first);
+  void take_custody(FrameSpot first);
 
   Spool::Parts& parts_;
   std::unique_lock<std::mutex> commit_lock_{parts_.commit_mutex};
-  const Moment moment_ = parts_.moment();  // of acceptance
+  const Accepted accepted_ = parts_.sealer->now();
   boost::unordered_flat_map<RecordId, const Arrival*, IdHash> in_group_;
   std::vector<JournalRecord> batched_;  // in the batch, not appended yet; spots are relative to its first frame
   std::vector<Prepared*> unsealed_;     // one for each of these, until all is there

@@ -8,7 +8,7 @@
 #include <system_error>
 
 #include "spool/check.h"
-#include "spool/spool.h"
+#include "spool/spool_options.h"
 
 namespace holdfast {
 namespace {

@@ -10,8 +10,8 @@ constexpr std::size_t kGroupBytes = 1 + 4 + 4;
 
 }  // namespace
 
-void write_done_list(std::vector<FiledSettlement>& settlements, Bytes& out) {
-  std::ranges::stable_sort(settlements, {}, &FiledSettlement::target);
+void write_done_list(std::vector<TargetSettlement>& settlements, Bytes& out) {
+  std::ranges::stable_sort(settlements, {}, &TargetSettlement::target);
   ByteWriter writer(out);
   for (std::size_t at = 0; at < settlements.size();) {
     const TargetNumber target = settlements[at].target;
@@ -28,9 +28,9 @@ std::size_t largest_done_list(std::size_t settlements) {
   return settlements * (kGroupBytes + sizeof(Sequence));
 }
 
-bool read_done_list(ByteView body, std::vector<FiledSettlement>& settlements) {
+bool read_done_list(ByteView body, std::vector<TargetSettlement>& settlements) {
   ByteReader in(body);
-  std::vector<FiledSettlement> read;
+  std::vector<TargetSettlement> read;
   while (in.good() && in.remaining() > 0) {
     const std::uint8_t what = in.u8();
     const auto target = static_cast<TargetNumber>(in.u32());

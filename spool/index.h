@@ -62,11 +62,10 @@ struct Totals {
   bool operator==(const Totals&) const = default;
 };
 
-// Applied in the order of its fields; what it names and is not there is passed over, unless said otherwise.
+// Applied in the order of its fields; what it names and is not there is passed over.
 struct IndexChange {
   // Replaces what was known under the same sequence, a tombstone included.
   std::vector<IndexedRecord> filed{};
-  std::vector<std::pair<TargetNumber, Sequence>> waiting{};  // too (retarget); `not_found` without such a record
   std::vector<std::pair<TargetNumber, Sequence>> settled{};  // no longer waits for that target
   std::vector<Sequence> left{};                              // record and what it waits for are gone; a tombstone stays
   std::vector<Sequence> entombed{};  // the same for a sequence that never had a row: its tombstone has no id
@@ -83,7 +82,6 @@ struct IndexChange {
 struct DueRow {
   Sequence sequence = 0;
   RecordId id;
-  RouteNumber route{};
   std::uint64_t size = 0;  // of the frame
 };
 

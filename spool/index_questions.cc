@@ -19,7 +19,7 @@ Result<void> IndexRows::prepare_questions() {
                           "SELECT sequence FROM waiting WHERE target = ? AND priority = ? AND sequence BETWEEN ? AND ?"
                           " ORDER BY sequence"));
   HOLDFAST_TRY(db.prepare(due_,
-                          "SELECT waiting.sequence, id, route, size FROM waiting CROSS JOIN record USING(sequence)"
+                          "SELECT waiting.sequence, id, size FROM waiting CROSS JOIN record USING(sequence)"
                           " WHERE target = ? AND waiting.priority = ? AND waiting.sequence > ?"
                           " ORDER BY waiting.sequence LIMIT ?"));
   HOLDFAST_TRY(db.prepare(first_waiting_,
@@ -39,7 +39,7 @@ Result<std::vector<DueRow>> IndexRows::due(TargetNumber target, Priority priorit
   std::vector<DueRow> rows;
   due_.bind(1, number(target)).bind(2, priority).bind(3, after).bind(4, bounded(limit));
   HOLDFAST_TRY(each_row(due_, [&] {
-    rows.push_back({due_.u64(0), id_at(due_, 1), route_at(due_, 2), due_.u64(3)});
+    rows.push_back({due_.u64(0), id_at(due_, 1), due_.u64(2)});
     return true;
   }));
   return rows;

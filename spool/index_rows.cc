@@ -92,7 +92,6 @@ Result<void> IndexRows::prepare_changes() {
 
 Result<void> IndexRows::apply(const IndexChange& change, Tally& tally) {
   for (const auto& record : change.filed) HOLDFAST_TRY(file(record, tally));
-  for (const auto& [target, sequence] : change.waiting) HOLDFAST_TRY(wait(target, sequence, tally));
   for (const auto& [target, sequence] : change.settled) HOLDFAST_TRY(settle(target, sequence, tally));
   for (const auto& [first, last] : runs_of(change.left)) HOLDFAST_TRY(leave_together(first, last, tally));
   for (const Sequence sequence : change.entombed) HOLDFAST_TRY(leave(sequence, tally));
@@ -132,14 +131,6 @@ Result<void> IndexRows::file(const IndexedRecord& record, Tally& tally) {
   for (const TargetNumber target : record.waiting) HOLDFAST_TRY(add_waiting(target, record, tally));
   if (record.sequence > tombstone_top_) return {};
   return delete_tombstone_.bind(1, record.sequence).run();
-}
-
-Result<void> IndexRows::wait(TargetNumber target, Sequence sequence, Tally& tally) {
-  const auto record = find(sequence);
-  if (!record.ok()) return record.error();
-  if (!*record)
-    return Error{ErrorKind::not_found, "index: record " + std::to_string(sequence) + " is not there to wait"};
-  return add_waiting(target, **record, tally);
 }
 
 Result<void> IndexRows::settle(TargetNumber target, Sequence sequence, Tally& tally) {

@@ -48,7 +48,6 @@ class IndexRows {
   Result<void> prepare_questions();
 
   Result<void> file(const IndexedRecord& record, Tally& tally);
-  Result<void> wait(TargetNumber target, Sequence sequence, Tally& tally);
   Result<void> settle(TargetNumber target, Sequence sequence, Tally& tally);
   Result<void> leave(Sequence sequence, Tally& tally);
   Result<void> leave_together(Sequence first, Sequence last, Tally& tally);

@@ -1,6 +1,7 @@
 #include "spool/journal_records.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "spool/check.h"
 
@@ -15,10 +16,24 @@ JournalRecord journal_record(const FrameHeader& header, FrameSpot spot, const Le
   record.route = static_cast<RouteNumber>(header.route);
   record.priority = header.priority;
   record.accepted_wall_ns = header.accepted_wall_ns;
-  record.clock_trusted = header.clock_trusted;
   record.position = identity.position;
   record.positional = identity.positional;
   return record;
+}
+
+IndexedRecord row_of(const JournalRecord& record, std::vector<TargetNumber> waiting) {
+  return {record.sequence,         record.id,         record.route, record.priority, record.spot.size,
+          record.accepted_wall_ns, std::move(waiting)};
+}
+
+IndexedRecord row_of(const FrameHeader& header, std::vector<TargetNumber> waiting) {
+  return {header.sequence,
+          header.id,
+          static_cast<RouteNumber>(header.route),
+          header.priority,
+          kFrameHeaderSize + header.body_size,
+          header.accepted_wall_ns,
+          std::move(waiting)};
 }
 
 JournalRecord& JournalRecords::add(JournalRecord record) {

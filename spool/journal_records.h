@@ -8,22 +8,20 @@
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <deque>
 #include <optional>
+#include <vector>
 
 #include "crypto/digest.h"
 #include "spool/identity.h"
 #include "spool/index.h"
 #include "spool/journal.h"
+#include "spool/route.h"
 
 namespace holdfast {
-
-// One bit for each place in the record's route.
-using TargetBits = std::uint64_t;
-inline constexpr std::size_t kMaxRouteTargets = 64;
 
 enum class Place : std::uint8_t {
   journal,  // durable in the journal, and only there
   filed,    // in a file, with a row in the index, which decides from then on
-  aside,    // left otherwise than by delivery; counted in the index
+  left,     // otherwise than by delivery, or the index knows that it left; counted there
 };
 
 struct JournalRecord {
@@ -43,7 +41,6 @@ struct JournalRecord {
   // `filed` by an earlier life: the file is written again from the frame before the segment is reused.
   bool unproven = false;
   bool this_life = false;  // taken by this life
-  bool clock_trusted = false;
 };
 
 struct IdHash {
@@ -62,6 +59,10 @@ JournalRecord journal_record(const FrameHeader& header, FrameSpot spot, const Le
 inline LedgerEntry ledger_entry(const JournalRecord& record) {
   return {record.id, record.position, record.positional, record.content};
 }
+
+// Its row in the index, once it is in a file.
+IndexedRecord row_of(const JournalRecord& record, std::vector<TargetNumber> waiting);
+IndexedRecord row_of(const FrameHeader& header, std::vector<TargetNumber> waiting);
 
 class JournalRecords {
  public:

@@ -10,38 +10,139 @@
 namespace holdfast {
 namespace {
 
-constexpr std::size_t kRecordsAtOnce = 1024;
-
 RecordSummary summary_of(const IndexedRecord& row) {
   return {row.sequence, row.id, row.route, row.priority, row.size, row.accepted_wall_ns, row.waiting, true};
 }
 
-}  // namespace
-
-RecordSummary Spool::Parts::summary_of_journalled(const JournalRecord& record) const {
-  return {record.sequence,         record.id, record.route, record.priority, record.spot.size, record.accepted_wall_ns,
-          waiting_targets(record), false};
+RecordSummary summary_of_journalled(Spool::Parts& parts, const JournalRecord& record) {
+  return {record.sequence,
+          record.id,
+          record.route,
+          record.priority,
+          record.spot.size,
+          record.accepted_wall_ns,
+          parts.custody.waiting_targets(record),
+          false};
 }
+
+Result<Bytes> frame_of(Spool::Parts& parts, const RecordSummary& summary) {
+  std::optional<FrameSpot> spot;
+  {
+    const std::lock_guard lock(parts.state_mutex);
+    if (const JournalRecord* record = parts.custody.records().find(summary.sequence);
+        record != nullptr && !summary.in_file)
+      spot = record->spot;
+  }
+  Bytes frame;
+  HOLDFAST_TRY(parts.frames->read(summary.sequence, summary.id, spot, frame));
+  return frame;
+}
+
+Result<bool> matches(Spool::Parts& parts, const RecordFilter& filter, const RecordSummary& summary) {
+  if (!filter.may_match(summary.sequence, summary.id)) return false;
+  if (filter.target && std::ranges::find(summary.waiting, *filter.target) == summary.waiting.end()) return false;
+  if (!filter.subject) return true;
+  auto frame = frame_of(parts, summary);
+  if (!frame && frame.error().kind == ErrorKind::io) return frame.error();
+  if (!frame) return false;
+  const auto opened = open_record(*frame, *parts.keyring);
+  const OpenedBody* whole = std::get_if<OpenedBody>(&opened);
+  return whole != nullptr && subject_matches(*filter.subject, whole->body.envelope.subject);
+}
+
+// Counted before it goes, by one durable transaction, as any record that leaves.
+Result<bool> discard_one(Spool::Parts& parts, const RecordSummary& summary) {
+  bool has_row = false;
+  {
+    const std::lock_guard lock(parts.index_mutex);
+    auto row = parts.index->find(summary.sequence);
+    if (!row) return row.error();
+    has_row = row->has_value();
+  }
+  {
+    const std::lock_guard lock(parts.state_mutex);
+    const JournalRecord* record = parts.custody.records().find(summary.sequence);
+    const bool in_journal = record != nullptr && parts.custody.in_custody(*record);
+    if (!has_row && !in_journal) return false;
+  }
+  IndexChange change;
+  (has_row ? change.left : change.entombed).push_back(summary.sequence);
+  if (!has_row) change.unlinked.push_back(summary.sequence);
+  change.add.discarded = 1;
+  HOLDFAST_TRY(parts.apply(change, Durability::durable, [&] { parts.give_up_place(summary.sequence); }));
+  if (has_row) HOLDFAST_TRY(parts.unlink(std::vector{parts.leaving->file(summary.id, summary.sequence, 0)}));
+  return true;
+}
+
+// Of those that still wait for it. The row gets a route in which the new target stands where the old one stood,
+// required or not.
+Result<std::uint64_t> retarget_page(Spool::Parts& parts, const std::vector<Sequence>& page, TargetNumber from,
+                                    TargetNumber to) {
+  const std::lock_guard upkeep(parts.upkeep_mutex);
+  std::vector<JournalRecord*> to_file;
+  {
+    const std::lock_guard lock(parts.state_mutex);
+    for (const Sequence sequence : page) {
+      JournalRecord* record = parts.custody.records().find(sequence);
+      if (record != nullptr && parts.custody.in_custody(*record)) to_file.push_back(record);
+    }
+  }
+  // Only a row can say that a record goes another way than its frame says.
+  HOLDFAST_TRY(parts.flush(to_file));
+  HOLDFAST_TRY(parts.apply_settled());
+  IndexChange change;
+  for (const Sequence sequence : page) {
+    std::optional<IndexedRecord> row;
+    {
+      const std::lock_guard lock(parts.index_mutex);
+      auto found = parts.index->find(sequence);
+      if (!found) return found.error();
+      row = *found;
+    }
+    if (!row || std::ranges::find(row->waiting, from) == row->waiting.end()) continue;
+    Route ends = route_of(parts.manifest, row->route);
+    for (RouteTarget& end : ends) {
+      if (end.target == from) end.target = to;
+    }
+    std::ranges::stable_sort(ends, {}, [](const RouteTarget& end) { return !end.required; });
+    Route once;
+    for (const RouteTarget& end : ends) {
+      if (std::ranges::find(once, end.target, &RouteTarget::target) == once.end()) once.push_back(end);
+    }
+    auto number = parts.number_of_route(once);
+    if (!number) return number.error();
+    row->route = *number;
+    std::erase(row->waiting, from);
+    std::erase(row->waiting, to);
+    row->waiting.push_back(to);
+    change.filed.push_back(std::move(*row));
+  }
+  if (change.filed.empty()) return 0;
+  HOLDFAST_TRY(parts.apply(change, Durability::durable));
+  return change.filed.size();
+}
+
+}  // namespace
 
 Result<std::vector<RecordSummary>> Spool::list(Sequence after, std::size_t limit) {
   Parts& parts = *parts_;
-  if (const auto error = parts.dead_error()) return *error;
+  if (const auto error = parts.life.over()) return *error;
   const std::lock_guard upkeep(parts.upkeep_mutex);
   std::vector<RecordSummary> found;
   {
     const std::lock_guard lock(parts.index_mutex);
     auto rows = parts.index->list(after, limit);
-    if (!rows) return parts.fail(rows.error());
+    if (!rows) return parts.life.fail(rows.error());
     for (const IndexedRecord& row : *rows) found.push_back(summary_of(row));
   }
   {
     const std::lock_guard lock(parts.state_mutex);
     std::size_t added = 0;
-    for (const auto& segment : parts.records.segments()) {
+    for (const auto& segment : parts.custody.records().segments()) {
       for (const JournalRecord& record : segment.records) {
         if (added >= limit) break;
-        if (record.sequence <= after || record.place != Place::journal || parts.complete(record)) continue;
-        found.push_back(parts.summary_of_journalled(record));
+        if (record.sequence <= after || !parts.custody.in_custody(record)) continue;
+        found.push_back(summary_of_journalled(parts, record));
         ++added;
       }
     }
@@ -51,22 +152,10 @@ Result<std::vector<RecordSummary>> Spool::list(Sequence after, std::size_t limit
   return found;
 }
 
-Result<Bytes> Spool::Parts::frame_of(const RecordSummary& summary) {
-  std::optional<FrameSpot> spot;
-  {
-    const std::lock_guard lock(state_mutex);
-    if (const JournalRecord* record = records.find(summary.sequence); record != nullptr && !summary.in_file)
-      spot = record->spot;
-  }
-  Bytes frame;
-  HOLDFAST_TRY(read_frame(summary.sequence, summary.id, spot, frame));
-  return frame;
-}
-
 Result<OpenedRecord> Spool::show(const std::string& id_prefix) {
   std::optional<RecordSummary> found;
   for (Sequence after = 0;;) {
-    auto some = list(after, kRecordsAtOnce);
+    auto some = list(after, kPage);
     if (!some) return some.error();
     for (const RecordSummary& summary : *some) {
       after = summary.sequence;
@@ -74,11 +163,11 @@ Result<OpenedRecord> Spool::show(const std::string& id_prefix) {
       if (found) return Error{ErrorKind::invalid, "more than one record's id begins with " + id_prefix};
       found = summary;
     }
-    if (some->size() < kRecordsAtOnce) break;
+    if (some->size() < kPage) break;
   }
   if (!found || id_prefix.empty())
     return Error{ErrorKind::not_found, "no record in custody has an id that begins with " + id_prefix};
-  auto frame = parts_->frame_of(*found);
+  auto frame = frame_of(*parts_, *found);
   if (!frame) return frame.error();
   auto opened = open_record(*frame, *parts_->keyring);
   if (const Reason* bad = std::get_if<Reason>(&opened)) {
@@ -93,8 +182,8 @@ Result<Sequence> Spool::verify(Sequence after, std::size_t limit,
   auto some = list(after, limit);
   if (!some) return some.error();
   for (const RecordSummary& summary : *some) {
-    auto frame = parts_->frame_of(summary);
-    if (!frame && frame.error().kind == ErrorKind::io) return parts_->fail(frame.error());
+    auto frame = frame_of(*parts_, summary);
+    if (!frame && frame.error().kind == ErrorKind::io) return parts_->life.fail(frame.error());
     if (!frame && frame.error().kind == ErrorKind::unavailable) return frame.error();
     if (!frame && frame.error().kind == ErrorKind::not_found) {
       // Delivered while we looked, or lost: only the latter still has a place in the list.
@@ -115,59 +204,23 @@ bool RecordFilter::may_match(Sequence of_sequence, const RecordId& id) const {
   return !id_prefix || (!id_prefix->empty() && id.hex().starts_with(*id_prefix));
 }
 
-Result<bool> Spool::Parts::matches(const RecordFilter& filter, const RecordSummary& summary) {
-  if (!filter.may_match(summary.sequence, summary.id)) return false;
-  if (filter.target && std::ranges::find(summary.waiting, *filter.target) == summary.waiting.end()) return false;
-  if (!filter.subject) return true;
-  auto frame = frame_of(summary);
-  if (!frame && frame.error().kind == ErrorKind::io) return frame.error();
-  if (!frame) return false;
-  const auto opened = open_record(*frame, *keyring);
-  const OpenedBody* whole = std::get_if<OpenedBody>(&opened);
-  return whole != nullptr && subject_matches(*filter.subject, whole->body.envelope.subject);
-}
-
 Result<std::uint64_t> Spool::discard(const RecordFilter& filter, bool dry_run) {
   std::uint64_t discarded = 0;
   for (Sequence after = 0;;) {
-    auto some = list(after, kRecordsAtOnce);
+    auto some = list(after, kPage);
     if (!some) return some.error();
     const std::lock_guard upkeep(parts_->upkeep_mutex);
     for (const RecordSummary& summary : *some) {
       after = summary.sequence;
-      auto matching = parts_->matches(filter, summary);
-      if (!matching) return parts_->fail(matching.error());
+      auto matching = matches(*parts_, filter, summary);
+      if (!matching) return parts_->life.fail(matching.error());
       if (!*matching) continue;
-      auto gone = dry_run ? Result<bool>(true) : parts_->discard_one(summary);
-      if (!gone) return parts_->fail(gone.error());
+      auto gone = dry_run ? Result<bool>(true) : discard_one(*parts_, summary);
+      if (!gone) return parts_->life.fail(gone.error());
       discarded += *gone ? 1u : 0u;
     }
-    if (some->size() < kRecordsAtOnce) return discarded;
+    if (some->size() < kPage) return discarded;
   }
-}
-
-// Counted before it goes, by one durable transaction, as any record that leaves.
-Result<bool> Spool::Parts::discard_one(const RecordSummary& summary) {
-  bool has_row = false;
-  {
-    const std::lock_guard lock(index_mutex);
-    auto row = index->find(summary.sequence);
-    if (!row) return row.error();
-    has_row = row->has_value();
-  }
-  {
-    const std::lock_guard lock(state_mutex);
-    const JournalRecord* record = records.find(summary.sequence);
-    const bool in_journal = record != nullptr && record->place == Place::journal && !complete(*record);
-    if (!has_row && !in_journal) return false;
-  }
-  IndexChange change;
-  (has_row ? change.left : change.entombed).push_back(summary.sequence);
-  if (!has_row) change.unlinked.push_back(summary.sequence);
-  change.add.discarded = 1;
-  HOLDFAST_TRY(apply(change, Durability::durable, [&] { leave_aside(summary.sequence); }));
-  if (has_row) HOLDFAST_TRY(unlink(std::vector{leaving(summary.id, summary.sequence, 0)}));
-  return true;
 }
 
 Result<std::uint64_t> Spool::retarget(TargetNumber from, TargetNumber to) {
@@ -175,71 +228,24 @@ Result<std::uint64_t> Spool::retarget(TargetNumber from, TargetNumber to) {
   if (from == to) return Error{ErrorKind::invalid, "a target cannot be exchanged for itself"};
   std::uint64_t changed = 0;
   for (Sequence after = 0;;) {
-    auto some = list(after, kRecordsAtOnce);
+    auto some = list(after, kPage);
     if (!some) return some.error();
     std::vector<Sequence> page;
     for (const RecordSummary& summary : *some) {
       after = summary.sequence;
       if (std::ranges::find(summary.waiting, from) != summary.waiting.end()) page.push_back(summary.sequence);
     }
-    auto count = parts.retarget(page, from, to);
-    if (!count) return parts.fail(count.error());
+    auto count = retarget_page(parts, page, from, to);
+    if (!count) return parts.life.fail(count.error());
     changed += *count;
-    if (some->size() < kRecordsAtOnce) break;
+    if (some->size() < kPage) break;
   }
   {
     const std::lock_guard lock(parts.state_mutex);
-    parts.send_back(parts.target_state(to));
+    parts.custody.send_back(parts.custody.target(to));
   }
-  parts.call_back();
+  parts.call_sent_back();
   return changed;
-}
-
-// Of those that still wait for it. The row gets a route in which the new target stands where the old one stood,
-// required or not.
-Result<std::uint64_t> Spool::Parts::retarget(const std::vector<Sequence>& page, TargetNumber from, TargetNumber to) {
-  const std::lock_guard upkeep(upkeep_mutex);
-  std::vector<JournalRecord*> to_file;
-  {
-    const std::lock_guard lock(state_mutex);
-    for (const Sequence sequence : page) {
-      JournalRecord* record = records.find(sequence);
-      if (record != nullptr && record->place == Place::journal && !complete(*record)) to_file.push_back(record);
-    }
-  }
-  // Only a row can say that a record goes another way than its frame says.
-  HOLDFAST_TRY(flush(to_file));
-  HOLDFAST_TRY(apply_settled());
-  IndexChange change;
-  for (const Sequence sequence : page) {
-    std::optional<IndexedRecord> row;
-    {
-      const std::lock_guard lock(index_mutex);
-      auto found = index->find(sequence);
-      if (!found) return found.error();
-      row = *found;
-    }
-    if (!row || std::ranges::find(row->waiting, from) == row->waiting.end()) continue;
-    auto ends = route(row->route);
-    for (RouteTarget& end : ends) {
-      if (end.target == from) end.target = to;
-    }
-    std::ranges::stable_sort(ends, {}, [](const RouteTarget& end) { return !end.required; });
-    std::vector<RouteTarget> once;
-    for (const RouteTarget& end : ends) {
-      if (std::ranges::find(once, end.target, &RouteTarget::target) == once.end()) once.push_back(end);
-    }
-    auto number = number_of_route(once);
-    if (!number) return number.error();
-    row->route = *number;
-    std::erase(row->waiting, from);
-    std::erase(row->waiting, to);
-    row->waiting.push_back(to);
-    change.filed.push_back(std::move(*row));
-  }
-  if (change.filed.empty()) return 0;
-  HOLDFAST_TRY(apply(change, Durability::durable));
-  return change.filed.size();
 }
 
 }  // namespace holdfast

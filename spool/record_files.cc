@@ -293,14 +293,12 @@ Result<std::uint64_t> RecordFiles::count_strangers() {
 }
 
 Result<void> RecordFiles::list_quarantine(const std::function<void(const QuarantineName&)>& visit,
-                                          std::uint64_t& damaged, std::uint64_t& ignored) {
+                                          std::uint64_t& ignored) {
   return fs_.list(std::string(kQuarantine), [&](std::string_view name, NameType type) {
     const auto ours = type == NameType::file ? parse_quarantine_name(name) : std::nullopt;
     if (ours) {
       visit(*ours);
-    } else if (type == NameType::file && is_damaged_name(name)) {
-      ++damaged;
-    } else {
+    } else if (type != NameType::file || !is_damaged_name(name)) {
       ++ignored;
     }
     return true;

@@ -68,8 +68,8 @@ class RecordFiles {
                               std::uint64_t& ignored);
   // Names in records/ that are none of the 256 directories.
   Result<std::uint64_t> count_strangers();
-  Result<void> list_quarantine(const std::function<void(const QuarantineName&)>& visit, std::uint64_t& damaged,
-                               std::uint64_t& ignored);
+  // Likewise of quarantine/; a damaged-<n>.bin is ours, and no record.
+  Result<void> list_quarantine(const std::function<void(const QuarantineName&)>& visit, std::uint64_t& ignored);
 
  private:
   Result<void> rewrite_own(const RecordId& id, Sequence sequence, ByteView frame, bool sync_each);

@@ -1,11 +1,11 @@
 // What is remembered of streams and identities, and for how long.
 
 #include <algorithm>
+#include <set>
 
 #include "spool/parts.h"
 
 namespace holdfast {
-
 namespace {
 
 // A place is remembered under the one where it is the identity, else under the other.
@@ -24,7 +24,7 @@ void visit_journal(JournalRecords& records, const Tags& tags, Visit visit) {
 
 Result<std::vector<StreamPosition>> Spool::last_committed(const std::string& stream, std::uint64_t at_or_below) {
   Parts& parts = *parts_;
-  const Tags tags{parts.stream_tag(stream, true), parts.stream_tag(stream, false)};
+  const Tags tags{parts.places->tag(stream, true), parts.places->tag(stream, false)};
   std::vector<StreamPosition> found;
   const auto take = [&](const StreamPosition& position) {
     if (position.sequence > at_or_below || (!found.empty() && position.sequence < found.front().sequence)) return;
@@ -33,12 +33,12 @@ Result<std::vector<StreamPosition>> Spool::last_committed(const std::string& str
   };
   {
     const std::lock_guard lock(parts.state_mutex);
-    visit_journal(parts.records, tags, take);
+    visit_journal(parts.custody.records(), tags, take);
   }
   const std::lock_guard lock(parts.index_mutex);
   for (const std::uint64_t tag : tags) {
     const auto older = parts.index->ledger().last_positions(tag, at_or_below);
-    if (!older) return parts.fail(older.error());
+    if (!older) return parts.life.fail(older.error());
     std::ranges::for_each(*older, take);
   }
   return found;
@@ -46,17 +46,17 @@ Result<std::vector<StreamPosition>> Spool::last_committed(const std::string& str
 
 Result<std::optional<std::uint64_t>> Spool::first_committed(const std::string& stream) {
   Parts& parts = *parts_;
-  const Tags tags{parts.stream_tag(stream, true), parts.stream_tag(stream, false)};
+  const Tags tags{parts.places->tag(stream, true), parts.places->tag(stream, false)};
   std::optional<std::uint64_t> first;
   const auto take = [&](std::uint64_t sequence) { first = std::min(first.value_or(sequence), sequence); };
   {
     const std::lock_guard lock(parts.state_mutex);
-    visit_journal(parts.records, tags, [&](const StreamPosition& position) { take(position.sequence); });
+    visit_journal(parts.custody.records(), tags, [&](const StreamPosition& position) { take(position.sequence); });
   }
   const std::lock_guard lock(parts.index_mutex);
   for (const std::uint64_t tag : tags) {
     const auto older = parts.index->ledger().first_sequence(tag);
-    if (!older) return parts.fail(older.error());
+    if (!older) return parts.life.fail(older.error());
     if (*older) take(**older);
   }
   return first;
@@ -64,14 +64,13 @@ Result<std::optional<std::uint64_t>> Spool::first_committed(const std::string& s
 
 Result<void> Spool::remember_places(std::span<const Arrival* const> arrivals) {
   Parts& parts = *parts_;
-  if (const auto error = parts.dead_error()) return *error;
+  if (const auto error = parts.life.over()) return *error;
   IndexChange change;
   for (const Arrival* arrival : arrivals) {
     const Origin& origin = arrival->envelope.origin;
-    const StreamPosition place{parts.stream_tag(origin.stream, false), origin.sequence, origin.timestamp_ns};
-    change.remember.push_back({RecordId{}, place, true, ContentDigest{}});
+    change.remember.push_back({RecordId{}, parts.places->of(origin, false), true, ContentDigest{}});
   }
-  return parts.checked(parts.apply(change, Durability::durable));
+  return parts.life.checked(parts.apply(change, Durability::durable));
 }
 
 Result<bool> Spool::knows_place(const Arrival& arrival) {
@@ -118,7 +117,7 @@ Result<void> Spool::Parts::prune_ledger() {
   const Ledger::PositionLimits positions{options.ledger_window, options.ledger_max};
   for (const auto& [stream, floor] : floors) {
     for (const bool positional : {true, false}) {
-      auto pruned = index->ledger().prune_positions(stream_tag(stream, positional), floor, now, positions);
+      auto pruned = index->ledger().prune_positions(places->tag(stream, positional), floor, now, positions);
       if (!pruned) return pruned.error();
     }
   }

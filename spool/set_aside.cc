@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "spool/note.h"
 #include "spool/parts.h"
 
 namespace holdfast {
@@ -12,180 +11,177 @@ namespace {
 
 constexpr std::size_t kMaxFileRead = std::size_t{kMaxFrameBody} + (64u << 10);
 
-}  // namespace
+using Row = std::optional<IndexedRecord>;  // nothing: the journal alone has the record
 
-Result<void> Spool::Parts::set_aside_rejected() {
-  for (;;) {
-    Rejection rejection;
-    {
-      const std::lock_guard lock(state_mutex);
-      ask_for_forgotten_rejections();
-      if (rejections.empty()) return {};
-      rejection = std::move(rejections.front());
-      rejections.pop_front();
-    }
-    auto done = set_aside(rejection);
-    if (done.ok()) continue;
-    const std::lock_guard lock(state_mutex);
-    rejections.push_front(std::move(rejection));
-    return done;
-  }
+Result<Row> find_row(Spool::Parts& parts, Sequence sequence) {
+  const std::lock_guard lock(parts.index_mutex);
+  return parts.index->find(sequence);
 }
 
-// A required target that has not said its word about the record yet: it shall have it first.
-bool Spool::Parts::other_required_waits(const Rejection& rejection, const std::optional<IndexedRecord>& row) {
+// A required target that has not said its word about the record yet: it shall have it first. state_mutex held.
+bool other_required_waits(Spool::Parts& parts, const Rejection& rejection, const Row& row) {
   if (rejection.target == TargetNumber{}) return false;
   std::vector<TargetNumber> waiting;
   RouteNumber route{};
   if (row) {
     waiting = row->waiting;
     route = row->route;
-  } else if (const JournalRecord* record = records.find(rejection.sequence)) {
-    waiting = waiting_targets(*record);
+  } else if (const JournalRecord* record = parts.custody.records().find(rejection.sequence)) {
+    waiting = parts.custody.waiting_targets(*record);
     route = record->route;
   }
-  const auto& targets_of = route_locked(route);
   return std::ranges::any_of(waiting, [&](TargetNumber target) {
-    const auto place = std::ranges::find(targets_of, target, &RouteTarget::target);
-    const bool optional = place != targets_of.end() && !place->required;
-    const bool settled = std::ranges::any_of(filed_settled, [&](const FiledSettlement& settlement) {
-      return settlement.target == target && settlement.sequence == rejection.sequence;
-    });
-    return target != rejection.target && !optional && !settled && !reject_marks.contains({rejection.sequence, target});
+    return target != rejection.target && !is_optional(parts.custody.route(route), target) &&
+           !parts.unwritten.is_filed({target, rejection.sequence}) &&
+           parts.unwritten.remembered(rejection.sequence, target) == nullptr;
   });
 }
 
-// Where too many wait for another target's word, the target is asked again once some of them have left.
-void Spool::Parts::remember_rejection(const Rejection& rejection) {
-  if (reject_marks.size() < kMaxRejectMarks) {
-    reject_marks.insert_or_assign({rejection.sequence, rejection.target}, rejection);
-    return;
-  }
-  hidden.erase({rejection.sequence, rejection.target});
-  rejections_forgotten = true;
-}
-
-Result<void> Spool::Parts::set_aside(Rejection& rejection) {
-  std::optional<IndexedRecord> row;
-  {
-    const std::lock_guard lock(index_mutex);
-    auto found = index->find(rejection.sequence);
-    if (!found) return found.error();
-    row = *found;
-  }
-  RecordId id = rejection.id;
-  bool left = false;
-  {
-    const std::lock_guard lock(state_mutex);
-    const JournalRecord* record = records.find(rejection.sequence);
-    const bool in_journal = record != nullptr && record->place == Place::journal && !complete(*record);
-    if (!row && !in_journal) unhide(rejection.sequence);
-    left = !row && !in_journal;
-  }
-  if (left) return remove_begun(rejection);
-  {
-    const std::lock_guard lock(state_mutex);
-    const JournalRecord* record = records.find(rejection.sequence);
-    id = row ? row->id : record->id;
-    if (other_required_waits(rejection, row)) {
-      remember_rejection(rejection);
-      return {};
-    }
-  }
-  Rejection known = rejection;
-  known.id = id;
-  auto frame = frame_to_set_aside(known, row);
-  if (!frame && frame.error().kind == ErrorKind::not_found) return declare_lost(rejection.sequence, id);
-  if (!frame) return frame.error();
-
-  const auto header = read_header(*frame, keyring->namer());
-  if (known.reason == Reason::none) {
-    const auto earlier = files->peek(id);
-    known.reason =
-        earlier && header && earlier->content == header->content ? Reason::duplicate_record : Reason::conflict;
-  }
-  const bool found_by_us =
-      known.target == TargetNumber{} && known.reason >= Reason::damaged && known.reason <= Reason::undecodable;
-  if (found_by_us && std::holds_alternative<OpenedBody>(open_record(*frame, *keyring))) {
-    back_into_line(rejection.sequence);
-    return {};
-  }
-  FrameHeader note_header;
-  note_header.sequence = rejection.sequence;
-  note_header.id = id;
-  if (header) note_header = *header;
-  Bytes note;
-  append_note(note_header, known.reason, known.target, known.words, note);
-  rejection.id = id;
-  rejection.begun = true;
-  // On the medium before the record's own place is touched (R28).
-  HOLDFAST_TRY(files->write_quarantined(id, rejection.sequence, *frame, note));
-
-  IndexChange change;
-  change.set_aside.push_back({rejection.sequence, id, known.reason, known.target,
-                              static_cast<RouteNumber>(note_header.route), note_header.priority,
-                              frame->size() + note.size(), note_header.accepted_wall_ns});
-  (row ? change.left : change.entombed).push_back(rejection.sequence);
-  if (!row) change.unlinked.push_back(rejection.sequence);
-  {
-    const std::lock_guard lock(state_mutex);
-    const JournalRecord* record = records.find(rejection.sequence);
-    if (!row && record != nullptr && record->place == Place::journal) change.remember.push_back(ledger_entry(*record));
-  }
-  HOLDFAST_TRY(apply(change, Durability::durable, [&] { leave_aside(rejection.sequence); }));
-  return row ? unlink(std::vector{leaving(id, rejection.sequence, 0)}) : Result<void>();
-}
-
 // It has left otherwise, after its file in quarantine was written and before the index knew: the file goes.
-Result<void> Spool::Parts::remove_begun(const Rejection& rejection) {
+Result<void> remove_begun(Spool::Parts& parts, const Rejection& rejection) {
   if (!rejection.begun) return {};
   {
-    const std::lock_guard lock(index_mutex);
-    auto rows = index->list_quarantine(rejection.sequence - 1, 1);
+    const std::lock_guard lock(parts.index_mutex);
+    auto rows = parts.index->list_quarantine(rejection.sequence - 1, 1);
     if (!rows) return rows.error();
     const bool there = std::ranges::any_of(*rows, [&](const QuarantinedRecord& row) {
       return row.sequence == rejection.sequence && row.id == rejection.id;
     });
     if (there) return {};
   }
-  return unlink_quarantined({{rejection.id, rejection.sequence}});
+  return parts.leaving->remove_quarantined({{rejection.id, rejection.sequence}});
 }
 
 // What could not be read once can be read now: the memory's fault.
-void Spool::Parts::back_into_line(Sequence sequence) {
-  const std::lock_guard lock(state_mutex);
-  for (TargetState& target : targets) send_back(target);
-  unhide(sequence);
-}
-
-// The record's own place is given up, as the index knows that it left.
-void Spool::Parts::leave_aside(Sequence sequence) {
-  drop_reject_marks(sequence);
-  unhide(sequence);
-  JournalRecord* record = records.find(sequence);
-  if (record == nullptr) return;
-  if (record->place == Place::journal) leaves_journal(*record);
-  record->place = Place::aside;
+void back_into_line(Spool::Parts& parts, Sequence sequence) {
+  const std::lock_guard lock(parts.state_mutex);
+  parts.custody.send_all_back();
+  parts.unwritten.show(sequence);
 }
 
 // The bytes as they are, sound or not: from the journal while it holds the record, else from the file. Sound ones
 // rather than others.
-Result<Bytes> Spool::Parts::frame_to_set_aside(const Rejection& rejection, const std::optional<IndexedRecord>& row) {
+Result<Bytes> frame_to_keep(Spool::Parts& parts, Sequence sequence, const RecordId& id, const Row& row) {
   std::optional<FrameSpot> spot;
   {
-    const std::lock_guard lock(state_mutex);
-    if (const JournalRecord* record = records.find(rejection.sequence)) spot = record->spot;
+    const std::lock_guard lock(parts.state_mutex);
+    if (const JournalRecord* record = parts.custody.records().find(sequence)) spot = record->spot;
   }
   Bytes frame;
   if (spot) {
-    const auto read = journal->read(*spot, frame);
-    if (read && (!row || is_frame_of(frame, rejection.sequence))) return frame;
+    const auto read = parts.journal->read(*spot, frame);
+    if (read && (!row || parts.frames->is_frame_of(frame, sequence))) return frame;
     if (!row) return read.error();
   }
   CHECK(row.has_value());
-  auto file = read_file(fs, record_path(rejection.id), kMaxFileRead);
-  if (spot && !frame.empty() && !(file && is_frame_of(*file, rejection.sequence))) return frame;
+  auto file = read_file(parts.fs, record_path(id), kMaxFileRead);
+  if (spot && !frame.empty() && !(file && parts.frames->is_frame_of(*file, sequence))) return frame;
   return file;
+}
+
+// Why, in the end. None: it is sound after all.
+Reason reason_of(Spool::Parts& parts, const Rejection& rejection, const RecordId& id, ByteView frame,
+                 const FrameHeader* header) {
+  if (rejection.reason == Reason::none) {
+    const auto earlier = parts.files->peek(id);
+    const bool same = earlier && header != nullptr && earlier->content == header->content;
+    return same ? Reason::duplicate_record : Reason::conflict;
+  }
+  const bool unreadable = rejection.target == TargetNumber{} && rejection.reason >= Reason::damaged &&
+                          rejection.reason <= Reason::undecodable;
+  const bool sound = unreadable && std::holds_alternative<OpenedBody>(open_record(frame, *parts.keyring));
+  return sound ? Reason::none : rejection.reason;
+}
+
+// The file in quarantine is on the medium: the record's own place is given up, by one durable transaction.
+Result<void> move_to_quarantine(Spool::Parts& parts, const QuarantinedRecord& record, bool has_row) {
+  IndexChange change;
+  change.set_aside.push_back(record);
+  (has_row ? change.left : change.entombed).push_back(record.sequence);
+  if (!has_row) {
+    change.unlinked.push_back(record.sequence);
+    const std::lock_guard lock(parts.state_mutex);
+    const JournalRecord* journalled = parts.custody.records().find(record.sequence);
+    if (journalled != nullptr && journalled->place == Place::journal)
+      change.remember.push_back(ledger_entry(*journalled));
+  }
+  HOLDFAST_TRY(parts.apply(change, Durability::durable, [&] { parts.give_up_place(record.sequence); }));
+  if (!has_row) return {};
+  return parts.unlink(std::vector{parts.leaving->file(record.id, record.sequence, 0)});
+}
+
+// Whether it was begun is noted in the rejection, for the next try.
+Result<void> set_aside(Spool::Parts& parts, Rejection& rejection) {
+  const Sequence sequence = rejection.sequence;
+  const auto row = find_row(parts, sequence);
+  if (!row) return row.error();
+  std::optional<RecordId> id;
+  {
+    const std::lock_guard lock(parts.state_mutex);
+    const JournalRecord* record = parts.custody.records().find(sequence);
+    if (*row) {
+      id = (*row)->id;
+    } else if (record != nullptr && parts.custody.in_custody(*record)) {
+      id = record->id;
+    } else {
+      parts.unwritten.show(sequence);
+    }
+    if (id && other_required_waits(parts, rejection, *row)) {
+      parts.unwritten.remember(rejection);
+      return {};
+    }
+  }
+  if (!id) return remove_begun(parts, rejection);
+
+  const auto frame = frame_to_keep(parts, sequence, *id, *row);
+  if (!frame && frame.error().kind == ErrorKind::not_found) return parts.declare_lost(sequence, *id);
+  if (!frame) return frame.error();
+  const auto header = read_header(*frame, parts.keyring->namer());
+  const Reason reason = reason_of(parts, rejection, *id, *frame, header ? &*header : nullptr);
+  if (reason == Reason::none) {
+    back_into_line(parts, sequence);
+    return {};
+  }
+
+  FrameHeader note_header;
+  note_header.sequence = sequence;
+  note_header.id = *id;
+  if (header) note_header = *header;
+  Bytes note;
+  parts.sealer->append_note(note_header, reason, rejection.target, rejection.words, note);
+  rejection.id = *id;
+  rejection.begun = true;
+  // On the medium before the record's own place is touched (R28).
+  HOLDFAST_TRY(parts.files->write_quarantined(*id, sequence, *frame, note));
+  return move_to_quarantine(parts,
+                            {sequence, *id, reason, rejection.target, static_cast<RouteNumber>(note_header.route),
+                             note_header.priority, frame->size() + note.size(), note_header.accepted_wall_ns},
+                            row->has_value());
+}
+
+}  // namespace
+
+Result<void> Spool::Parts::set_aside_rejected() {
+  for (;;) {
+    std::optional<Rejection> rejection;
+    {
+      const std::lock_guard lock(state_mutex);
+      unwritten.ask_for_forgotten();
+      rejection = unwritten.take_rejection();
+    }
+    if (!rejection) return {};
+    auto done = set_aside(*this, *rejection);
+    if (done.ok()) continue;
+    const std::lock_guard lock(state_mutex);
+    unwritten.put_back(std::move(*rejection));
+    return done;
+  }
+}
+
+void Spool::Parts::give_up_place(Sequence sequence) {
+  unwritten.forget(sequence);
+  unwritten.show(sequence);
+  if (JournalRecord* record = custody.records().find(sequence)) custody.leave(*record, Place::left);
 }
 
 // A row without a file, and nothing that explains it: the loss alarm (R45).
@@ -195,11 +191,11 @@ Result<void> Spool::Parts::declare_lost(Sequence sequence, const RecordId& id) {
   change.unlinked.push_back(sequence);
   change.add.lost = 1;
   HOLDFAST_TRY(apply(change, Durability::durable));
-  notice(fmt::format("LOST: record {} (sequence {}) has no file and nothing says why", id.short_hex(), sequence));
-  note_row_left(id, sequence);
+  life.notice(fmt::format("LOST: record {} (sequence {}) has no file and nothing says why", id.short_hex(), sequence));
+  expected_names.row_left(id, sequence);
   const std::lock_guard lock(state_mutex);
-  drop_reject_marks(sequence);
-  unhide(sequence);
+  unwritten.forget(sequence);
+  unwritten.show(sequence);
   return {};
 }
 

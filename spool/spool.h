@@ -18,7 +18,6 @@
 // thread, in a loop. Ownership: the FileSystem and the Clock must outlive the spool.
 #pragma once
 
-#include <array>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -26,160 +25,20 @@
 #include <string>
 #include <vector>
 
+#include "spool/arrival.h"
 #include "spool/clock.h"
-#include "spool/envelope.h"
+#include "spool/due.h"
 #include "spool/file_system.h"
-#include "spool/identity.h"
-#include "spool/index.h"
-#include "spool/manifest.h"
-#include "spool/priority.h"
-#include "spool/reason.h"
+#include "spool/record_list.h"
+#include "spool/spool_options.h"
 #include "spool/spool_status.h"
 
 namespace holdfast {
 
-struct SpoolLimits {
-  std::uint64_t max_bytes = 10ull << 30;  // everything of ours on the disk, as allocated
-  std::uint64_t max_records = 10'000'000;
-  std::uint64_t min_free_bytes = 256ull << 20;
-  double min_free_inodes_percent = 1.0;
-  std::uint64_t quarantine_max_bytes = 1ull << 30;
-  std::uint64_t max_record_bytes = 64ull << 20;  // payload and headers of one message
-};
-
-enum class SyncMode : std::uint8_t { automatic, files };
-
-// As many as there are processors for this process beside one; three at most.
-unsigned helpers_of_this_machine();
-inline constexpr unsigned kRemovers = 3;
-
-struct SpoolOptions {
-  std::string site;
-  SpoolLimits limits;
-  Nanoseconds linger = std::chrono::seconds(1);  // 0: every record is in its own file before its verdict
-  std::uint64_t journal_bytes = 64ull << 20;     // four segments
-  SyncMode sync = SyncMode::automatic;
-  bool allow_unsafe_fs = false;
-  std::uint64_t data_key_bytes = 64ull << 30;  // sealed with one data key before another is made
-  Nanoseconds ledger_window = std::chrono::hours(24 * 7);
-  std::uint64_t ledger_max = 10'000'000;
-  // One for each source: until all of a stream's have noted it (note_stream), nothing of it is forgotten.
-  std::vector<std::string> source_streams;
-  // Threads that share the work: of sealing and opening, and of removing files, which may wait for the device and not
-  // for the processor. Without any the order of calls is fixed.
-  unsigned helpers = 0, removers = 0;
-};
-
-// What becomes of another message with an identity that is known.
-enum class OnConflict : std::uint8_t {  // its content is another
-  quarantine,
-  forward,  // under a key of its own (spool/IDENTITY.md, "Conflicts")
-};
-enum class OnDuplicate : std::uint8_t {  // its content is the same; a redelivery is skipped in any case
-  skip,
-  quarantine,
-};
-
-struct Arrival {
-  Envelope envelope;
-  Identity identity;              // for a refused one: its refused_key
-  Reason refused = Reason::none;  // otherwise: quarantined with this reason, in custody, in the same commit
-  RouteNumber route{};
-  Priority priority = kNormalPriority;
-  OnConflict on_conflict = OnConflict::quarantine;
-  OnDuplicate on_duplicate = OnDuplicate::skip;
-};
-
-// What can no longer be redelivered.
-struct StreamFloor {
-  std::string stream;
-  std::uint64_t below = 0;         // sequences: acknowledged, and gone from the stream
-  std::uint64_t acknowledged = 0;  // and those below which all are acknowledged
-  // All that was committed so long ago, or before, is acknowledged. Nothing: not known.
-  std::optional<Nanoseconds> acknowledged_ago;
-};
-
-enum class VerdictKind : std::uint8_t {
-  accepted,   // a new record
-  duplicate,  // the same identity and content is there or was there; with a sequence: kept in quarantine all the same
-  conflict,   // the same identity with other content: the newcomer is in quarantine, or forwarded, under its own key
-  refused,    // in quarantine with the reason it came with
-};
-enum class SeenIn : std::uint8_t { nowhere, batch, custody, ledger };
-
-struct Verdict {
-  VerdictKind kind = VerdictKind::accepted;
-  SeenIn seen_in = SeenIn::nowhere;  // duplicate and conflict: where the earlier one was found
-  Reason reason = Reason::none;
-  RecordId id;
-  Sequence sequence = 0;  // of the new record; 0: there is none
-};
-
-void count(const Verdict& verdict, VerdictCounts& counts);
-
-// Where one target's reading stands. A value of the caller's: a fresh one begins at the oldest.
-struct DueCursor {
-  std::array<Sequence, kPriorities> after{};
-  std::uint64_t generation = 0;  // the spool rewinds a cursor of an earlier generation (retarget, what was found again)
-};
-
-enum class Drain : std::uint8_t { fifo, priority };
-
-struct DueRecord {
-  Sequence sequence = 0;
-  RecordId id;
-  Priority priority = 0;
-  std::string key;  // canonical
-  Envelope envelope;
-  std::int64_t accepted_wall_ns = 0;
-  bool clock_trusted = false;
-  bool surely_unsent = false;  // taken in this life and handed out for this target for the first time
-  std::size_t bytes = 0;       // what it costs in a window
-};
-
-enum class Fate : std::uint8_t { delivered, duplicate, duplicate_unexpected, rejected };
-
-struct Settlement {
-  Sequence sequence = 0;
-  Fate fate = Fate::delivered;
-  Reason reason = Reason::none;  // rejected: why
-  std::string words;             // rejected: the target's own, at most 1 KiB is kept, sealed
-};
-
-// One record as an operator sees it in a list: nothing that needs opening (I7).
-struct RecordSummary {
-  Sequence sequence = 0;
-  RecordId id;
-  RouteNumber route{};
-  Priority priority = 0;
-  std::uint64_t size = 0;
-  std::int64_t accepted_wall_ns = 0;
-  std::vector<TargetNumber> waiting;
-  bool in_file = false;
-};
-
-// A record opened for an operator.
-struct OpenedRecord {
-  RecordSummary summary;
-  RecordBody body;
-  Reason reason = Reason::none;  // quarantine only
-  std::string words;
-};
-
-struct RecordFilter {
-  std::optional<TargetNumber> target;    // that still waits for it
-  std::optional<std::string> id_prefix;  // hex digits
-  std::optional<std::string> subject;    // a pattern; records are opened to find out
-  std::optional<Sequence> sequence;
-  bool everything = false;  // an empty filter matches nothing unless this says so
-
-  bool is_narrow() const { return target || id_prefix || subject || sequence; }
-  // As far as it can be told without the subject and the target.
-  bool may_match(Sequence of_sequence, const RecordId& id) const;
-};
-
 class Spool {
  public:
+  struct Parts;  // its inside: of this room alone
+
   // Takes the lock, reads or makes the manifest, recovers. `unavailable`: another process holds it. `invalid`: the key
   // is wrong (the text says which id is wanted), the directory belongs to or can be read by others, the file system
   // cannot be believed, a newer format. Makes nothing but LOCK when it refuses. `fs` is rooted in the spool directory.
@@ -195,6 +54,8 @@ class Spool {
   std::string target_name(TargetNumber target) const;
   const std::string& site() const;  // the one in keys
 
+  // One verdict an arrival, in their order, once all of them are durable together; or one error, and nothing of these
+  // arrivals may be acknowledged: some may be there, and are then found to be duplicates when they come again (I1, I5).
   Result<std::vector<Verdict>> put_batch(std::span<const Arrival> arrivals);
   // Of messages that went elsewhere (dead letters): durably, that they stood where they stood.
   Result<void> remember_places(std::span<const Arrival* const> arrivals);
@@ -209,8 +70,14 @@ class Spool {
   // What a source's server has just said of its stream. What it could redeliver is not forgotten.
   void note_stream(const std::string& source, const StreamFloor& floor);
 
+  // The next records that wait for the target, behind the cursor, which moves on: at most so many, and of so many
+  // bytes, but one whatever its size. None: nothing waits behind the cursor. A record that cannot be opened is passed
+  // over, and set aside by housekeeping (I6). What has been handed out stays due until it is settled: who wants it
+  // again begins with a fresh cursor.
   Result<std::vector<DueRecord>> due(TargetNumber target, Drain drain, DueCursor& cursor, std::size_t max_records,
                                      std::size_t max_bytes);
+  // What became of them, in any order; a record that is not due for the target any more is passed over. A record leaves
+  // with the word of its last required target: delivered, or for the quarantine when one of them rejected it (I2).
   Result<void> settle(TargetNumber target, std::span<const Settlement> settlements);
   // Calls back, from any thread and with no lock held, when something became due. At most one listener.
   void on_due(std::function<void()> wake);
@@ -245,8 +112,6 @@ class Spool {
   Result<std::uint64_t> drop_quarantined(const RecordFilter& filter);
 
  private:
-  friend class Commit;
-  struct Parts;
   explicit Spool(std::unique_ptr<Parts> parts);
   std::unique_ptr<Parts> parts_;
 };

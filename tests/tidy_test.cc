@@ -48,8 +48,6 @@ constexpr std::size_t kSourceLines = 500;
 constexpr std::size_t kSuiteLines = 800;  // of a test's cases: each is read alone
 // Longer than a page of its kind, each for a reason that outweighs the page.
 const std::map<std::string, const char*> kLongFor = {
-    {"spool/spool.h", "the front door: every call of the spool with its promise, in one place"},
-    {"spool/parts.h", "what stands behind that door: all that the spool's sources share, and under which lock"},
     {"tests/crypto/vector_maker.h", "writes crypto/vectors: the one second implementation of the format, in one place"},
     {"tests/crypto/key_vector_maker.h", "likewise"},
 };

@@ -36,7 +36,7 @@ void read_frame(ByteView bytes, const Namer& namer, const SecretKey& key) {
   const auto opened = open_frame(*header, bytes, key, namer);
   if (opened) CHECK(opened->size() + kFrameTagSize == header->body_size);
   if (body && header->kind == FrameKind::done) {
-    std::vector<FiledSettlement> settlements;
+    std::vector<TargetSettlement> settlements;
     if (read_done_list(*body, settlements)) CHECK(largest_done_list(settlements.size()) >= body->size());
   }
 }

@@ -170,8 +170,15 @@ TEST(IndexCrash, OnAFullDisk_SettlingGetsTheReserve_FilingDoesNot_AndBothGoOnWhe
   leave_free(fs, 16 * 1024);
 
   for (IndexedRecord& record : filing.filed) record.sequence += 2000;
+  filing.add.taken = 5;
+  filing.remember = {{id_of(1), std::nullopt, false, {}}, {id_of(2), StreamPosition{1, 2, 3}, true, {}}};
   EXPECT_EQ(index->apply(filing, Durability::durable).error().kind, ErrorKind::full);
-  EXPECT_EQ(index->records(), 2000u);
+  EXPECT_EQ(index->records(), 2000u) << "nothing changed";
+  EXPECT_FALSE(*index->find(2001));
+  EXPECT_EQ(index->totals(), Totals{});
+  EXPECT_EQ(index->waiting()[0].records, 2000u);
+  EXPECT_FALSE(*index->ledger().find(id_of(1), std::nullopt));
+  EXPECT_FALSE(index->ledger().maybe_seen(id_of(2), StreamPosition{1, 2, 3}));
   EXPECT_TRUE(fs.there(kReserve)) << "it is for what makes room";
   EXPECT_FALSE(index->reserve_spent());
 

@@ -156,27 +156,6 @@ TEST(Index, ATombstoneWithoutARow_HasNoId_AndGoesWhenTheRecordIsFiledAfterAll) {
   EXPECT_EQ(index->records(), 2u);
 }
 
-TEST(Index, WhatWaitsAgain_MustBeThere_ElseNothingChanges) {
-  SimulatedFileSystem fs;
-  const auto index = must_open(fs);
-  ASSERT_TRUE(index->apply({.filed = {record_of(7, {})}}, Durability::lazy).ok());
-  ASSERT_TRUE(index->apply({.waiting = {{kFile, 7}, {kFile, 7}}}, Durability::lazy).ok());
-  EXPECT_EQ(index->waiting()[0].records, 1u);
-  IndexChange change;
-  change.filed = {record_of(8, {kHub})};
-  change.waiting = {{kHub, 7}, {kHub, 99}};
-  change.add.taken = 5;
-  change.remember = {{id_of(1), std::nullopt, false, {}}, {id_of(2), StreamPosition{1, 2, 3}, true, {}}};
-  const auto applied = index->apply(change, Durability::durable);
-  ASSERT_FALSE(applied.ok());
-  EXPECT_EQ(applied.error().kind, ErrorKind::not_found);
-  EXPECT_FALSE(*index->find(8));
-  EXPECT_EQ(index->totals(), Totals{});
-  EXPECT_EQ(index->waiting().size(), 1u);
-  EXPECT_FALSE(*index->ledger().find(id_of(1), std::nullopt));
-  EXPECT_FALSE(index->ledger().maybe_seen(id_of(2), StreamPosition{1, 2, 3}));
-}
-
 TEST(Index, TotalsAdd_BaseAndRunningTimeNeverGoBack_AndAllOutliveALife) {
   SimulatedFileSystem fs;
   {
@@ -273,7 +252,7 @@ class IndexModel {
     for (int round = 0; round < rounds && !testing::Test::HasFailure(); ++round) {
       const IndexChange change = make_change();
       ASSERT_TRUE(index_->apply(change, dice_.percent(20) ? Durability::durable : Durability::lazy).ok());
-      if (change.waiting.empty() && dice_.percent(20)) {
+      if (dice_.percent(20)) {
         ASSERT_TRUE(index_->apply(change, Durability::lazy).ok());  // replayed
       }
       follow(change);
@@ -306,9 +285,6 @@ class IndexModel {
     for (auto n = dice_.below(2); n > 0; --n) change.set_aside.push_back(quarantined_of(some_sequence()));
     for (auto n = dice_.below(2); n > 0; --n)
       change.quarantine_dropped.emplace_back(id_of(some_sequence()), some_sequence());
-    for (const auto& [sequence, record] : records_) {
-      if (dice_.percent(2)) change.waiting.emplace_back(TargetNumber(1 + dice_.below(4)), sequence);
-    }
     return change;
   }
 
@@ -316,11 +292,6 @@ class IndexModel {
     for (const IndexedRecord& record : change.filed) {
       records_[record.sequence] = record;
       tombstones_.erase(record.sequence);
-    }
-    for (const auto& [target, sequence] : change.waiting) {
-      auto& waiting = records_[sequence].waiting;
-      if (std::find(waiting.begin(), waiting.end(), target) == waiting.end()) waiting.push_back(target);
-      std::sort(waiting.begin(), waiting.end());
     }
     for (const auto& [target, sequence] : change.settled) {
       if (records_.contains(sequence)) std::erase(records_[sequence].waiting, target);

@@ -148,6 +148,42 @@ TEST(SpoolRules, SettledDuringAFlush_LeavesOnce) {
   world.expect_promises("settled during a flush");
 }
 
+// Of the journal's record by a `done` frame that a later sync covered; its row was being written meanwhile, and says
+// that the target waits.
+TEST(SpoolRules, SettledWhileItsRowIsWritten_IsNotDeliveredAgain) {
+  SpoolWorld world;
+  ASSERT_TRUE(world.open());
+  ASSERT_TRUE(world.put(1, 2));
+  DueCursor cursor;
+  const auto due = world.spool->due(world.hub, Drain::fifo, cursor, 1, 1u << 20);
+  ASSERT_EQ(due->size(), 1u);
+  bool files_synced = false, settled = false;
+  world.fs.observe([&](std::uint64_t, std::string_view verb, std::string_view path) {
+    files_synced = files_synced || verb == "sync_all";
+    if (settled || !files_synced || verb != "write" || path != "index.sqlite3-wal") return;
+    settled = true;
+    const std::vector<Settlement> one{{due->front().sequence, Fate::delivered, Reason::none, {}}};
+    ASSERT_TRUE(world.spool->settle(world.hub, one).ok());
+    world.delivered[1].insert(world.hub);
+  });
+  world.clock.advance(std::chrono::seconds(2));
+  ASSERT_TRUE(world.maintain());
+  world.fs.observe({});
+  ASSERT_TRUE(settled);
+  ASSERT_EQ(world.spool->status().in_files, 2u);
+  ASSERT_TRUE(world.put(3, 1)) << "the settlement rides on its sync";
+  const Arrival elsewhere = world.message(4);
+  ASSERT_TRUE(world.spool->remember_places(std::vector{&elsewhere}).ok()) << "with it the row is on the medium";
+  world.forget();
+  world.fs.lose_power(Loss::drop_all);
+  ASSERT_TRUE(world.open());
+  EXPECT_EQ(world.due_count(world.hub), 2u);
+  ASSERT_TRUE(world.settle_down());
+  EXPECT_EQ(world.spool->status().totals.delivered, 1u);
+  EXPECT_TRUE(world.spool->audit()->balanced());
+  world.expect_promises("settled while its row was written");
+}
+
 TEST(SpoolRules, Record_StaysUntilEveryRequiredTargetHasIt) {
   SpoolWorld world;
   ASSERT_TRUE(world.open());
