@@ -49,7 +49,7 @@ packages_for() {
           libnats-dev libsodium-dev libsqlite3-dev libsystemd-dev \
           libfmt-dev libspdlog-dev libtomlplusplus-dev libcli11-dev libcurl4-openssl-dev ;;
       demo) echo nats-server ;;
-      test) echo libgtest-dev nats-server nginx openssl systemd patch ;;
+      test) echo libgtest-dev nats-server nginx openssl systemd patch swift-proxy swift-account swift-container swift-object ;;
       deb) echo dpkg-dev fakeroot lintian ;;
       fuzz) echo clang llvm ;;
       powercut) echo qemu-system-x86 cpio xz-utils e2fsprogs xfsprogs btrfs-progs ;;
