@@ -14,6 +14,7 @@
 #include "tests/forwarder/delivered.h"
 #include "tests/forwarder/target_worlds.h"
 #include "tests/forwarder/worlds_http.h"
+#include "tests/forwarder/worlds_s3.h"
 #include "tests/support/jetstream_client.h"
 #include "tests/support/nats_server.h"
 #include "tests/support/scripted_target.h"
@@ -137,7 +138,7 @@ class NatsWorld : public TargetWorld {
 }  // namespace
 
 std::vector<TargetCase> all_targets() {
-  return {
+  std::vector<TargetCase> targets = {
       {"Scripted", [] { return std::make_unique<ScriptedWorld>(); }},
       {"RawFiles", [] { return std::make_unique<FileWorld>(FileFormat::raw); }},
       {"JsonFiles", [] { return std::make_unique<FileWorld>(FileFormat::json); }},
@@ -145,7 +146,12 @@ std::vector<TargetCase> all_targets() {
       {"HttpRaw", [] { return std::make_unique<HttpWorld>(HttpInbox::Takes::raw); }},
       {"HttpEnvelope", [] { return std::make_unique<HttpWorld>(HttpInbox::Takes::envelope); }},
       {"HttpBatch", [] { return std::make_unique<HttpWorld>(HttpInbox::Takes::batch); }},
+      {"S3", [] { return std::make_unique<S3StubWorld>(S3Stub::Condition::kept); }},
+      {"S3WithoutConditions", [] { return std::make_unique<S3StubWorld>(S3Stub::Condition::ignored); }},
   };
+  // Where it is missing, s3_target_test says so.
+  if (why_no_swift().empty()) targets.push_back({"S3Swift", [] { return std::make_unique<SwiftWorld>(); }});
+  return targets;
 }
 
 namespace {
