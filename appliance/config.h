@@ -11,6 +11,7 @@
 #include "appliance/consumer_fit.h"
 #include "forwarder/file_content.h"
 #include "forwarder/http_target.h"
+#include "forwarder/s3_target.h"
 #include "spool/identity.h"
 #include "spool/priority.h"
 #include "spool/spool.h"
@@ -77,7 +78,11 @@ struct HttpTargetConfig {
   std::string verify_url;     // where certification asks for copies; empty: not at all
 };
 
-using TargetSettings = std::variant<NatsTargetConfig, FileTargetConfig, HttpTargetConfig>;
+struct S3TargetConfig {
+  S3TargetOptions options;  // all but the site
+};
+
+using TargetSettings = std::variant<NatsTargetConfig, FileTargetConfig, HttpTargetConfig, S3TargetConfig>;
 
 struct TargetConfig {
   std::string name;

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "appliance/config_http.h"
+#include "appliance/config_s3.h"
 #include "appliance/consumer_fit.h"
 #include "appliance/quantity.h"
 #include "forwarder/nats_url.h"
@@ -288,6 +289,7 @@ void check_rules(const Config& config, Findings& findings) {
     const auto* nats = std::get_if<NatsTargetConfig>(&target.settings);
     if (nats != nullptr) check_address(nats->address, "target", target.line, findings);
     if (const auto* http = std::get_if<HttpTargetConfig>(&target.settings)) check_http(target, *http, findings);
+    if (const auto* s3 = std::get_if<S3TargetConfig>(&target.settings)) check_s3(target, *s3, findings);
   }
   for (const RouteConfig& route : config.routes) check_route_targets(config, route, findings);
   check_spool(config, findings);

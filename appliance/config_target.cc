@@ -1,6 +1,7 @@
 #include "appliance/config_target.h"
 
 #include "appliance/config_http.h"
+#include "appliance/config_s3.h"
 
 namespace holdfast {
 namespace {
@@ -25,6 +26,10 @@ TargetSettings read_http_settings(ConfigTable& in) {
   return read_http(in);
 }
 
+TargetSettings read_s3_settings(ConfigTable& in) {
+  return read_s3(in);
+}
+
 }  // namespace
 
 void read_address(ConfigTable& in, NatsAddress& address) {
@@ -42,8 +47,9 @@ TargetConfig read_target(ConfigTable& in) {
   target.line = in.line();
   in.required_text("name", target.name, name_rule);
   ReadSettings read_settings = read_nats;
-  in.required_choice<ReadSettings>("type", read_settings,
-                                   {{"nats", read_nats}, {"file", read_file}, {"http", read_http_settings}});
+  in.required_choice<ReadSettings>(
+      "type", read_settings,
+      {{"nats", read_nats}, {"file", read_file}, {"http", read_http_settings}, {"s3", read_s3_settings}});
   in.flag("required", target.required);
   in.count("window", target.window, 1, 65536);
   in.bytes("window_bytes", target.window_bytes, 64 * kKiB, kGiB);

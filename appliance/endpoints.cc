@@ -41,6 +41,13 @@ std::unique_ptr<Target> make(const HttpTargetConfig& config, const std::string& 
   return std::make_unique<HttpTarget>(std::move(options));
 }
 
+std::unique_ptr<Target> make(const S3TargetConfig& config, const std::string& name, const std::string& site) {
+  S3TargetOptions options = config.options;
+  options.naming.site = site;
+  options.client.user_agent = "holdfast-" + name;
+  return std::make_unique<S3Target>(std::move(options));
+}
+
 }  // namespace
 
 std::unique_ptr<Source> make_source(const SourceConfig& config, Spool& spool) {

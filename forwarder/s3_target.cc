@@ -59,6 +59,7 @@ class S3Target::Round {
   struct Going {
     S3Object object;
     Step step = Step::put;
+    bool was_there = false;     // this record, when its name was looked at
     std::uint64_t lessons = 0;  // of the bucket, when the request was signed
     std::size_t answers = 0;    // of all requests, when it went
   };
@@ -207,22 +208,31 @@ void S3Target::Round::put_ended(std::size_t place, const Going& going, const Htt
   refused(place, going, response);
 }
 
-// The object is there, and was this record's the first time.
+// The object is there, and is this record's: whatever the store does now, it has the same bytes.
 void S3Target::Round::proof_ended(std::size_t place, const Going& going, const HttpResponse& response) {
+  const Outcome outcome = accepted(going.was_there ? OutcomeKind::duplicate : OutcomeKind::delivered);
   if (response.status == 412) {
     of_.condition_ = Condition::kept;
-    return settle(place, accepted());
+    return settle(place, outcome);
   }
+  if (response.status == 501) return condition_unknown(place);
   if (!is_stored(response)) return refused(place, going, response);
   of_.condition_ = Condition::ignored;
-  settle(place, accepted());
+  settle(place, outcome);
   if (options_.conditional == S3Conditional::required) stop(hold_target("condition_ignored"));
 }
 
 void S3Target::Round::look_ended(std::size_t place, const Going& going, const HttpResponse& response) {
-  if (response.status == 200) return settle_by_likeness(place, going.object, s3_likeness(going.object, response));
   const bool first = going.step == Step::look_first;
   const bool proving = of_.condition_ == Condition::unproven;
+  if (response.status == 200) {
+    const S3Likeness likeness = s3_likeness(going.object, response);
+    // After a start there may be many that were sent before: the first of them shows what the store does.
+    const bool can_prove = first && proving && likeness == S3Likeness::same_try;
+    if (!can_prove) return settle_by_likeness(place, going.object, likeness);
+    going_.at(place).was_there = true;
+    return go_on(place, Step::prove);
+  }
   if (response.status == 404) {
     if (!first) return settle(place, retry("in_progress"));  // it was there a moment ago
     return go_on(place, proving ? Step::put : Step::put_bare);

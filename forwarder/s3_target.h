@@ -6,8 +6,8 @@
 // that what was damaged on its way is refused. An object is put under the condition that its name is free; when it is
 // not, the object that is there is looked at, and is a duplicate where it is this record (on_existing, below).
 //
-// Not every store knows the condition, and some take it and do not keep it. So the first object of a life is put twice:
-// a store that takes it the second time, too, ignores the condition. What follows says `conditional`. An object that is
+// Not every store knows the condition, and some take it and do not keep it. So the first object of a life is put twice
+// (once, where it was there already): a store that takes it the second time, too, ignores the condition. What follows says `conditional`. An object that is
 // put twice has the same bytes and metadata both times.
 //
 // What says something about the target and not about a record ends the delivery: what was not sent yet waits with it.

@@ -110,6 +110,20 @@ TEST_F(S3TargetTest, TheCondition_IsProvedOnce) {
   for (int n = 2; n <= 20; ++n) EXPECT_EQ(store.puts("in/msg_3A" + std::to_string(n)), 1u);
 }
 
+TEST_F(S3TargetTest, AfterAStart_WhatWasSentBeforeProvesItToo) {
+  deliver(*std::make_unique<S3Target>(options()), records(20));
+  S3Target target(options());
+  EXPECT_EQ(deliver(target, records(20)).count(OutcomeKind::duplicate), 20u);
+  EXPECT_EQ(store.puts("in/msg_3A1"), 3u);
+  EXPECT_EQ(store.puts("in/msg_3A2"), 2u);
+  behave([](auto& manners) { manners.condition = Condition::ignored; });
+  S3Target later(options());
+  EXPECT_EQ(deliver(later, records(20)).kinds()[0], OutcomeKind::duplicate);
+  EXPECT_EQ(states(deliver(later, records(20))), (Codes{"condition_ignored"}));
+  behave([](auto& manners) { manners.condition = Condition::not_implemented; });
+  EXPECT_EQ(states(deliver(*std::make_unique<S3Target>(options()), records(20))), (Codes{"condition_unsupported"}));
+}
+
 TEST_F(S3TargetTest, AStoreThatIgnoresTheCondition_HoldsATargetThatRequiresIt) {
   behave([](auto& manners) { manners.condition = Condition::ignored; });
   S3Target target(options());
