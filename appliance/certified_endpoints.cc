@@ -74,17 +74,20 @@ CertifiedTarget certified(const FileTargetConfig& config, const std::string& nam
   return target;
 }
 
+// host:port of a URL, its scheme's own port where it names none.
+std::string address_of(const HttpUrl& url, const std::string& host_name) {
+  const std::string host = host_name.find(':') == std::string::npos ? host_name : '[' + host_name + ']';
+  const std::string port = !url.port.empty() ? url.port : url.scheme == "https" ? "443" : "80";
+  return host + ':' + port;
+}
+
 CertifiedTarget certified(const HttpTargetConfig& config, const std::string& name, const std::string& site,
                           const std::string&) {
   CertifiedTarget target;
   const HttpTargetOptions options = target_options(config, name, site);
   const auto url = parse_http_url(options.url);
   // A proxy is what is connected to, and would be asked for the address of ours.
-  if (url && options.client.proxy.empty()) {
-    const std::string host = url->host.find(':') == std::string::npos ? url->host : '[' + url->host + ']';
-    const std::string port = !url->port.empty() ? url->port : url->scheme == "https" ? "443" : "80";
-    target.upstream_address = host + ':' + port;
-  }
+  if (url && options.client.proxy.empty()) target.upstream_address = address_of(*url, url->host);
   target.make = [options, address = target.upstream_address](const std::string& connect_to) {
     HttpTargetOptions led = options;
     if (!connect_to.empty()) led.client.connect_to = {address + ':' + connect_to};
@@ -92,6 +95,25 @@ CertifiedTarget certified(const HttpTargetConfig& config, const std::string& nam
   };
   if (!config.verify_url.empty()) target.readback = make_http_readback(config.verify_url, options);
   target.to_see = "give it a verify_url";
+  target.deadline = options.client.connect_limit + options.client.deadline + kSlack;
+  return target;
+}
+
+CertifiedTarget certified(const S3TargetConfig& config, const std::string& name, const std::string& site,
+                          const std::string&) {
+  CertifiedTarget target;
+  const S3TargetOptions options = target_options(config, name, site);
+  const auto url = parse_s3_endpoint(options.place.endpoint);
+  if (url && options.client.proxy.empty()) {
+    const std::string bucket_before = options.place.virtual_host ? options.place.bucket + '.' : "";
+    target.upstream_address = address_of(*url, bucket_before + url->host);
+  }
+  target.make = [options, address = target.upstream_address](const std::string& connect_to) {
+    S3TargetOptions led = options;
+    if (!connect_to.empty()) led.client.connect_to = {address + ':' + connect_to};
+    return std::make_unique<S3Target>(std::move(led));
+  };
+  target.readback = make_s3_readback(options);
   target.deadline = options.client.connect_limit + options.client.deadline + kSlack;
   return target;
 }

@@ -15,6 +15,7 @@
 #include "forwarder/http_target.h"
 #include "forwarder/nats_bucket.h"
 #include "forwarder/sql_options.h"
+#include "forwarder/s3_target.h"
 #include "spool/identity.h"
 #include "spool/priority.h"
 #include "spool/spool.h"
@@ -99,7 +100,12 @@ struct SqlTargetConfig {
   std::size_t batch_bytes = SqlTargetOptions().batch_bytes;
 };
 
-using TargetSettings = std::variant<NatsTargetConfig, FileTargetConfig, HttpTargetConfig, SqlTargetConfig>;
+struct S3TargetConfig {
+  S3TargetOptions options;  // all but the site
+};
+
+using TargetSettings =
+    std::variant<NatsTargetConfig, FileTargetConfig, HttpTargetConfig, S3TargetConfig, SqlTargetConfig>;
 
 struct TargetConfig {
   std::string name;

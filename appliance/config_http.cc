@@ -43,15 +43,6 @@ const char* media_type_rule(std::string_view value) {
                                                                      : "must be a media type, like \"text/plain\"";
 }
 
-const char* proxy_rule(std::string_view value) {
-  const auto url = parse_http_url(value);
-  const bool known = url && (url->scheme == "http" || url->scheme == "https" || url->scheme == "socks5h");
-  return known && (url->rest.empty() || url->rest == "/")
-             ? nullptr
-             : "must be like \"http://proxy:3128\", \"https://proxy:3128\" or \"socks5h://proxy:1080\", without a "
-               "login";
-}
-
 const char* pattern_of_answer_rule(std::string_view value) {
   return !value.empty() && value.size() <= kMostPattern ? nullptr : "must be 1 to 1024 bytes; '*' stands for any bytes";
 }
@@ -100,6 +91,15 @@ const char* http_url_rule(std::string_view value) {
     return "must be like \"https://host/path\", without a login or a fragment";
   if (url->scheme == "http" && !url->is_loopback()) return "must begin with https:// where it leaves this machine";
   return nullptr;
+}
+
+const char* proxy_rule(std::string_view value) {
+  const auto url = parse_http_url(value);
+  const bool known = url && (url->scheme == "http" || url->scheme == "https" || url->scheme == "socks5h");
+  return known && (url->rest.empty() || url->rest == "/")
+             ? nullptr
+             : "must be like \"http://proxy:3128\", \"https://proxy:3128\" or \"socks5h://proxy:1080\", without a "
+               "login";
 }
 
 HttpTargetConfig read_http(ConfigTable& in) {

@@ -12,5 +12,6 @@ void check_http(const TargetConfig& target, const HttpTargetConfig& http, Findin
 
 // https to anywhere, http to this machine alone; no login, no fragment.
 const char* http_url_rule(std::string_view value);
+const char* proxy_rule(std::string_view value);
 
 }  // namespace holdfast

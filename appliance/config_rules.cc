@@ -5,6 +5,7 @@
 #include <string>
 
 #include "appliance/config_http.h"
+#include "appliance/config_s3.h"
 #include "appliance/config_sql.h"
 #include "appliance/consumer_fit.h"
 #include "appliance/quantity.h"
@@ -318,6 +319,7 @@ void check_rules(const Config& config, Findings& findings) {
     if (const auto* http = std::get_if<HttpTargetConfig>(&target.settings)) check_http(target, *http, findings);
     const auto* sql = std::get_if<SqlTargetConfig>(&target.settings);
     if (sql != nullptr) check_sql(*sql, target.line, findings);
+    if (const auto* s3 = std::get_if<S3TargetConfig>(&target.settings)) check_s3(target, *s3, findings);
   }
   for (const RouteConfig& route : config.routes) check_route_targets(config, route, findings);
   check_spool(config, findings);

@@ -2,6 +2,7 @@
 
 #include <tuple>
 #include "appliance/config_http.h"
+#include "appliance/config_s3.h"
 #include "appliance/config_sql.h"
 
 namespace holdfast {
@@ -66,6 +67,10 @@ TargetSettings read_mysql(ConfigTable& in) {
   return read_sql(in, SqlDialect::mysql);
 }
 
+TargetSettings read_s3_settings(ConfigTable& in) {
+  return read_s3(in);
+}
+
 }  // namespace
 
 void read_address(ConfigTable& in, NatsAddress& address) {
@@ -87,6 +92,7 @@ TargetConfig read_target(ConfigTable& in) {
                                    {{"nats", read_nats},
                                     {"file", read_file},
                                     {"http", read_http_settings},
+                                    {"s3", read_s3_settings},
                                     {"postgres", read_postgres},
                                     {"mysql", read_mysql}});
   in.flag("required", target.required);

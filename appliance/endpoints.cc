@@ -23,6 +23,10 @@ std::unique_ptr<Target> make(const SqlTargetConfig& config, const std::string& n
   return std::make_unique<SqlTarget>(config.dialect, target_options(config, name, site));
 }
 
+std::unique_ptr<Target> make(const S3TargetConfig& config, const std::string& name, const std::string& site) {
+  return std::make_unique<S3Target>(target_options(config, name, site));
+}
+
 }  // namespace
 
 std::unique_ptr<Source> make_source(const SourceConfig& config, Spool& spool) {

@@ -71,6 +71,19 @@ void check_server(const SqlServer& server, int line, Findings& findings) {
   check_file(server.tls_key, "target.tls_key", line, findings);
 }
 
+void check_s3(const S3TargetOptions& s3, int line, Findings& findings) {
+  check_file(s3.client.tls_ca, "target.tls_ca", line, findings);
+  check_file(s3.client.tls_cert, "target.tls_cert", line, findings);
+  check_file(s3.client.tls_key, "target.tls_key", line, findings);
+  check_secret(s3.proxy_login_file, "target.proxy_login_file", line, findings);
+  check_file(s3.credentials_file, "target.credentials_file", line, findings);
+  if (::access(s3.credentials_file.c_str(), R_OK) != 0) return;
+  if (S3CredentialsFile(s3.credentials_file, s3.profile).refresh().ok()) return;
+  findings.error(
+      line, "target.credentials_file",
+      s3.credentials_file + " holds no aws_access_key_id and aws_secret_access_key under [" + s3.profile + "]");
+}
+
 // The directory, or the nearest above it that is there.
 std::string nearest(std::string path) {
   struct stat facts {};
@@ -114,6 +127,7 @@ void check_surroundings(const Config& config, Findings& findings) {
       check_http(http->options, target.line, findings);
     if (const auto* sql = std::get_if<SqlTargetConfig>(&target.settings))
       check_server(sql->server, target.line, findings);
+    if (const auto* s3 = std::get_if<S3TargetConfig>(&target.settings)) check_s3(s3->options, target.line, findings);
   }
 }
 

@@ -49,6 +49,13 @@ HttpTargetOptions target_options(const HttpTargetConfig& config, const std::stri
   return options;
 }
 
+S3TargetOptions target_options(const S3TargetConfig& config, const std::string& name, const std::string& site) {
+  S3TargetOptions options = config.options;
+  options.naming.site = site;
+  options.client.user_agent = "holdfast-" + name;
+  return options;
+}
+
 SqlTargetOptions target_options(const SqlTargetConfig& config, const std::string& name, const std::string& site) {
   SqlTargetOptions options;
   options.site = site;

@@ -10,6 +10,7 @@
 #include "forwarder/file_target.h"
 #include "forwarder/http_target.h"
 #include "forwarder/nats_target.h"
+#include "forwarder/s3_target.h"
 #include "forwarder/sql_target.h"
 
 namespace holdfast {
@@ -20,6 +21,7 @@ NatsTargetOptions target_options(const NatsTargetConfig& config, const std::stri
 FileTargetOptions target_options(const FileTargetConfig& config, const std::string& name, const std::string& site);
 ArchiveOptions archive_options(const FileTargetConfig& config, const std::string& name, const std::string& site);
 HttpTargetOptions target_options(const HttpTargetConfig& config, const std::string& name, const std::string& site);
+S3TargetOptions target_options(const S3TargetConfig& config, const std::string& name, const std::string& site);
 SqlTargetOptions target_options(const SqlTargetConfig& config, const std::string& name, const std::string& site);
 
 OpenDirectory opens(const FileTargetConfig& config);

@@ -104,4 +104,15 @@ std::array<std::uint8_t, 32> sha256(ByteView bytes) {
   return digest;
 }
 
+std::array<std::uint8_t, 32> hmac_sha256(ByteView key, ByteView bytes) {
+  std::array<std::uint8_t, 32> mac;
+  static_assert(sizeof mac == crypto_auth_hmacsha256_BYTES);
+  crypto_auth_hmacsha256_state state;
+  crypto_auth_hmacsha256_init(&state, key.data(), key.size());
+  crypto_auth_hmacsha256_update(&state, bytes.data(), bytes.size());
+  crypto_auth_hmacsha256_final(&state, mac.data());
+  wipe({reinterpret_cast<std::uint8_t*>(&state), sizeof state});
+  return mac;
+}
+
 }  // namespace holdfast

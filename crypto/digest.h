@@ -61,6 +61,9 @@ class Namer {
 // SHA-256, unkeyed: only for names that outsiders must be able to recompute (wire keys over 200 bytes).
 std::array<std::uint8_t, 32> sha256(ByteView bytes);
 
+// HMAC-SHA-256 (RFC 2104), a key of any length: only for what others have laid down (signatures of object stores).
+std::array<std::uint8_t, 32> hmac_sha256(ByteView key, ByteView bytes);
+
 // CRC32C (Castagnoli, RFC 3720 appendix B.4). Finds rot; proves nothing.
 std::uint32_t crc32c(ByteView bytes);
 

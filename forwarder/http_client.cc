@@ -258,9 +258,6 @@ bool HttpClient::Exchange::ask(const HttpRequest& request) {
   const Nanoseconds for_body =
       std::chrono::seconds(request.body.size() / std::max<std::size_t>(1, options.slowest_link));
   to.set(CURLOPT_TIMEOUT_MS, milliseconds_of(options.deadline + for_body));
-  to.text(CURLOPT_AWS_SIGV4, request.signature ? request.signature->scope : std::string());
-  to.text(CURLOPT_USERNAME, request.signature ? request.signature->user : std::string());
-  to.text(CURLOPT_PASSWORD, request.signature ? request.signature->secret : std::string());
   return to.good();
 }
 

@@ -47,20 +47,12 @@ struct HttpClientOptions {
   std::string user_agent = "holdfast";
 };
 
-// A signature of the AWS kind (version 4) over the request; curl's words for it: "aws:amz:<region>:<service>".
-struct AwsSignature {
-  std::string scope;
-  std::string user;
-  std::string secret;
-};
-
 struct HttpRequest {
   std::size_t tag = 0;  // the caller's, handed back
   std::string method = "GET";
   std::string url;
   std::vector<Header> headers;  // names and values that http_header_fits
   ByteView body = {};           // lives until the exchange has ended
-  std::optional<AwsSignature> signature = {};
   std::string proxy_login = {};  // "user:password" for the proxy; a secret
 };
 

@@ -50,7 +50,8 @@ packages_for() {
           zlib1g-dev libzstd-dev libfmt-dev libspdlog-dev libtomlplusplus-dev libcli11-dev ;;
       demo) echo nats-server ;;
       test)
-        echo libgtest-dev nats-server nginx postgresql mariadb-server-core mariadb-client-core openssl systemd patch ;;
+        echo libgtest-dev nats-server nginx postgresql mariadb-server-core mariadb-client-core \
+          swift-proxy swift-account swift-container swift-object openssl systemd patch ;;
       deb) echo dpkg-dev fakeroot lintian ;;
       fuzz) echo clang llvm ;;
       powercut) echo qemu-system-x86 cpio xz-utils e2fsprogs xfsprogs btrfs-progs ;;

@@ -417,8 +417,8 @@ const BadFile kBadFiles[] = {
      "h.toml:21: target.name: \"hub\" is used twice; give each target a name of its own\nh.toml:27: route.targets: "
      "\"shelf\" is no target of this file; add a [[target]] of that name or correct the route\n"},
     {"TargetType", "type = \"file\"\ndirectory = \"/media/shelf\"", "type = \"smtp\"\nurl = \"nats://h\"",
-     "h.toml:23: target.type: \"smtp\" is not known; must be one of \"nats\", \"file\", \"http\", \"postgres\", "
-     "\"mysql\"\n"},
+     "h.toml:23: target.type: \"smtp\" is not known; must be one of \"nats\", \"file\", \"http\", \"s3\", "
+     "\"postgres\", \"mysql\"\n"},
     {"NoDirectory", "directory = \"/media/shelf\"", "", "h.toml:21: target.directory: is missing; it has no default\n"},
     {"RelativeDirectory", "directory = \"/media/shelf\"", "directory = \"shelf\"",
      "h.toml:24: target.directory: must be an absolute path\n"},

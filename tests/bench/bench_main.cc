@@ -1,5 +1,5 @@
 // holdfast_bench [--quick] DIRECTORY [NAME...]: measures on the file system of DIRECTORY, and prints a line of JSON for
-// each figure. NAME: commits, device, servers, http, databases, identities, backlog; without one, all of them.
+// each figure. NAME: commits, device, servers, http, s3, databases, identities, backlog; without one, all of them.
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -18,11 +18,11 @@ int main(int argc, char** argv) {
     words.erase(words.begin());
   }
   const std::vector<std::pair<std::string, void (*)(const Scale&)>> all{
-      {"commits", measure_commits},     {"servers", measure_servers},       {"http", measure_http},
-      {"databases", measure_databases}, {"identities", measure_identities}, {"backlog", measure_backlog},
-      {"device", measure_device_writes}};
+      {"commits", measure_commits}, {"servers", measure_servers},     {"http", measure_http},
+      {"s3", measure_s3},           {"databases", measure_databases}, {"identities", measure_identities},
+      {"backlog", measure_backlog}, {"device", measure_device_writes}};
   if (words.empty()) {
-    std::fputs("holdfast_bench [--quick] DIRECTORY [commits|servers|http|databases|identities|backlog|device]...\n",
+    std::fputs("holdfast_bench [--quick] DIRECTORY [commits|servers|http|s3|databases|identities|backlog|device]...\n",
                stderr);
     return 2;
   }

@@ -34,6 +34,7 @@ void measure_device_writes(const Scale& scale);
 void measure_servers(const Scale& scale);
 void measure_http(const Scale& scale);
 void measure_databases(const Scale& scale);
+void measure_s3(const Scale& scale);
 void measure_identities(const Scale& scale);  // not with --quick
 void measure_backlog(const Scale& scale);     // and what a start costs with it
 

@@ -2,7 +2,9 @@
 # How fast holdfast is, side by side with the limit, from the same run: one JSON object a line,
 # {"name":…, "ours":…, "limit":…, "ratio":…, "unit":…}.
 #
-#     tests/bench/run.sh [--quick] [--no-install] [--dir DIRECTORY] [commits|servers|http|databases|identities|backlog|device]...
+#     tests/bench/run.sh [--quick] [--no-install] [--dir DIRECTORY] [NAME]...
+#
+# NAME: commits, servers, http, s3, databases, identities, backlog, device; without one, all but identities with --quick.
 #
 # Builds the release preset. Measures on the file system of DIRECTORY (/var/tmp): let it be the one that the spool will lie
 # on. --quick: smaller counts, within 50 s. What each name means, and what it must reach: ARCHITECTURE.md.
@@ -19,7 +21,7 @@ while [ $# -gt 0 ]; do
       [ $# -ge 2 ] || die "--dir needs a directory"
       directory=$2
       shift ;;
-    commits | servers | http | databases | identities | backlog | device) names+=("$1") ;;
+    commits | servers | http | s3 | databases | identities | backlog | device) names+=("$1") ;;
     -h | --help) sed -n '2,/^set /s/^# \{0,1\}//p' "$0"; exit 0 ;;
     *) die "tests/bench/run.sh knows no '$1' (see --help)" ;;
   esac

@@ -76,5 +76,13 @@ TEST(Sha256, KnownValues) {  // FIPS 180-4 examples
   EXPECT_EQ(to_hex(sha256(ByteView{})), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
 }
 
+TEST(HmacSha256, KnownValues) {  // RFC 4231, test cases 2 and 6
+  EXPECT_EQ(to_hex(hmac_sha256(as_bytes("Jefe"), as_bytes("what do ya want for nothing?"))),
+            "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
+  const Bytes long_key(131, 0xaa);
+  EXPECT_EQ(to_hex(hmac_sha256(long_key, as_bytes("Test Using Larger Than Block-Size Key - Hash Key First"))),
+            "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54");
+}
+
 }  // namespace
 }  // namespace holdfast

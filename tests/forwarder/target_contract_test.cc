@@ -17,6 +17,7 @@
 #include "tests/forwarder/sql_worlds.h"
 #include "tests/forwarder/target_worlds.h"
 #include "tests/forwarder/worlds_http.h"
+#include "tests/forwarder/worlds_s3.h"
 #include "tests/support/jetstream_client.h"
 #include "tests/support/nats_server.h"
 #include "tests/support/scripted_target.h"
@@ -153,7 +154,11 @@ std::vector<TargetCase> all_targets() {
       {"HttpEnvelope", [] { return std::make_unique<HttpWorld>(HttpInbox::Takes::envelope); }},
       {"HttpBatch", [] { return std::make_unique<HttpWorld>(HttpInbox::Takes::batch); }},
       {"NatsBucket", [] { return std::make_unique<NatsBucketWorld>(); }},
+      {"S3", [] { return std::make_unique<S3StubWorld>(S3Stub::Condition::kept); }},
+      {"S3WithoutConditions", [] { return std::make_unique<S3StubWorld>(S3Stub::Condition::ignored); }},
   };
+  // Where it is missing, s3_target_test says so.
+  if (why_no_swift().empty()) all.push_back({"S3Swift", [] { return std::make_unique<SwiftWorld>(); }});
   for (TargetCase& one : sql_worlds()) all.push_back(std::move(one));
   return all;
 }

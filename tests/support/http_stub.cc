@@ -202,7 +202,7 @@ bool HttpStub::answer(int fd, const StubRequest& request) {
   const std::string head = head_of(said, said.body.size());
   switch (said.manner) {
     case Manner::whole:
-      return send_all(fd, head + said.body);
+      return send_all(fd, request.method == "HEAD" ? head : head + said.body);
     case Manner::close_unanswered:
       return false;
     case Manner::cut_in_head:
