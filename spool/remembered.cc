@@ -78,9 +78,9 @@ Result<bool> Spool::knows_place(const Arrival& arrival) {
   const Origin& origin = arrival.envelope.origin;
   const std::lock_guard lock(parts.index_mutex);
   for (const bool positional : {true, false}) {
-    const StreamPosition place{parts.stream_tag(origin.stream, positional), origin.sequence, origin.timestamp_ns};
+    const StreamPosition place = parts.places->of(origin, positional);
     const auto seen = parts.index->ledger().find(RecordId{}, place);
-    if (!seen) return parts.fail(seen.error());
+    if (!seen) return parts.life.fail(seen.error());
     if (seen->has_value()) return true;
   }
   return false;
