@@ -31,7 +31,7 @@ const char* endpoint_rule(std::string_view value) {
                                   : "must be like \"https://host\", without a path; the bucket is a key of its own";
 }
 
-const char* bucket_rule(std::string_view value) {
+const char* bucket_name_rule(std::string_view value) {
   return is_s3_bucket_name(value) ? nullptr : "must be 3 to 63 lower-case letters, digits, '-' and '.'";
 }
 
@@ -109,7 +109,7 @@ S3TargetConfig read_s3(ConfigTable& in) {
   S3TargetConfig config;
   S3TargetOptions& s3 = config.options;
   in.required_text("endpoint", s3.place.endpoint, endpoint_rule);
-  in.required_text("bucket", s3.place.bucket, bucket_rule);
+  in.required_text("bucket", s3.place.bucket, bucket_name_rule);
   in.text("region", s3.place.region, word_rule);
   in.choice<bool>("addressing", s3.place.virtual_host, {{"path", false}, {"virtual_host", true}});
   in.required_text("credentials_file", s3.credentials_file, path_rule);

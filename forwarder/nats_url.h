@@ -14,7 +14,7 @@ struct NatsEndpoint {
   std::string login;  // "user:password" or a token, as it was written; a secret
   std::string host;   // a name or an address, without brackets
   std::uint16_t port = 4222;
-  std::string through;  // "host:port" to connect to in its place; the host is still whose certificate must show
+  std::string through = {};  // "host:port" to connect to in its place; the host is still whose certificate must show
   bool operator==(const NatsEndpoint&) const = default;
 };
 
