@@ -51,8 +51,8 @@ struct HttpRequest {
   std::size_t tag = 0;  // the caller's, handed back
   std::string method = "GET";
   std::string url;
-  std::vector<Header> headers;  // names and values that http_header_fits
-  ByteView body = {};           // lives until the exchange has ended
+  std::vector<Header> headers;   // names and values that http_header_fits
+  ByteView body = {};            // lives until the exchange has ended
   std::string proxy_login = {};  // "user:password" for the proxy; a secret
 };
 

@@ -111,7 +111,6 @@ struct StoredMessage {
   std::int64_t timestamp_ns = 0;
 };
 
-// With what is in it.
 struct StoredContent {
   StoredMessage place;
   std::vector<Header> headers;

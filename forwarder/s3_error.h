@@ -11,8 +11,8 @@
 
 namespace holdfast {
 
-// The text of <Error>…<Code>…</Code>…</Error>; empty when the body is no such document. Looks at the first 4 KiB, only
-// at children of the root, and takes only letters, digits and dots, at most 64.
+// The text of Code, a child of the root Error; empty when the body is no such document. Looks at the first 4 KiB, and
+// takes only letters, digits and dots, at most 64.
 std::string_view s3_error_code(std::string_view body);
 
 // Of a response that is no success (its status is not 2xx) and has arrived whole, or at least its head.

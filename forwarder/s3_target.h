@@ -7,8 +7,8 @@
 // not, the object that is there is looked at, and is a duplicate where it is this record (on_existing, below).
 //
 // Not every store knows the condition, and some take it and do not keep it. So the first object of a life is put twice
-// (once, where it was there already): a store that takes it the second time, too, ignores the condition. What follows says `conditional`. An object that is
-// put twice has the same bytes and metadata both times.
+// (once, where it was there already): a store that takes it the second time, too, ignores the condition. What follows
+// says `conditional`. An object that is put twice has the same bytes and metadata both times.
 //
 // What says something about the target and not about a record ends the delivery: what was not sent yet waits with it.
 // The credentials are read again when their file was renewed.

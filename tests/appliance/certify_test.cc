@@ -5,8 +5,8 @@
 
 #include <sstream>
 
-#include "appliance/config_file.h"
 #include "appliance/certified_endpoints.h"
+#include "appliance/config_file.h"
 #include "appliance/report.h"
 
 namespace holdfast {
