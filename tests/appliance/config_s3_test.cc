@@ -59,7 +59,7 @@ TEST(ConfigS3, Defaults_AreTheDocumentedOnes) {
   EXPECT_EQ(s3.conditional, S3Conditional::required);
   EXPECT_TRUE(s3.compare);
   EXPECT_TRUE(s3.headers.empty());
-  EXPECT_EQ(s3.client.window, 16u);
+  EXPECT_EQ(s3.client.window, 32u);
   EXPECT_TRUE(s3.client.https_only);
 }
 
@@ -130,9 +130,9 @@ TEST(ConfigS3, EachFault_NamesLineAndKey) {
     EXPECT_EQ(findings_text(parse_config(kGood + kPlace + bad.more).errors), bad.said) << bad.more;
   }
   EXPECT_EQ(findings_text(parse_config(kGood).errors),
+            "h.toml:12: target.endpoint: is missing; it has no default\n"
             "h.toml:12: target.bucket: is missing; it has no default\n"
-            "h.toml:12: target.credentials_file: is missing; it has no default\n"
-            "h.toml:12: target.endpoint: is missing; it has no default\n");
+            "h.toml:12: target.credentials_file: is missing; it has no default\n");
 }
 
 bool prefix_fits(const std::string& prefix) {
