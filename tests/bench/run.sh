@@ -4,7 +4,8 @@
 #
 #     tests/bench/run.sh [--quick] [--no-install] [--dir DIRECTORY] [NAME]...
 #
-# NAME: commits, servers, http, s3, databases, identities, backlog, device; without one, all but identities with --quick.
+# NAME: commits, servers, http, s3, databases, identities, backlog, device. Without one all of them, but with --quick only
+# commits, servers, backlog and device.
 #
 # Builds the release preset. Measures on the file system of DIRECTORY (/var/tmp): let it be the one that the spool will lie
 # on. --quick: smaller counts, within 50 s. What each name means, and what it must reach: ARCHITECTURE.md.
