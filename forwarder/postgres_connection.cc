@@ -131,7 +131,7 @@ std::vector<std::pair<const char*, std::string>> parameters(const SqlServer& ser
       {"port", std::to_string(place_of(server).port)},
       {"dbname", server.database},
       {"user", server.user},
-      {"passfile", "/dev/null"},
+      {"passfile", "/nonexistent"},  // of /dev/null the library would complain on the standard error
       {"sslmode", tls ? "verify-full" : "disable"},
       {"sslrootcert", server.tls_ca.empty() ? kSystemCertificates : server.tls_ca},
       {"sslcert", server.tls_cert.empty() ? "/nonexistent" : server.tls_cert},
